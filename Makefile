@@ -1,0 +1,54 @@
+# Needs python3 >= 3.11, pip and make. The first call makes .venv and installs what its target
+# needs; later calls start at once. Another interpreter: make PYTHON=python3.12 test
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test test-slow check bench docs clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed-demo ## draw the reparameterized families into runs/
+	@$(BIN)/aevb demo
+
+test: $(VENV)/.installed-test ## run the tests, except the slow ones
+	@$(BIN)/pytest
+
+test-slow: $(VENV)/.installed-test ## run the slow tests
+	@$(BIN)/pytest -m slow
+
+check: $(VENV)/.installed-dev ## check format, lint and types
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/pyright
+
+bench: $(VENV)/.installed-test ## run the benchmarks
+	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py; \
+	else echo "There are no benchmarks yet."; fi
+
+docs: $(VENV)/.installed-docs ## build the documentation
+	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	@echo "Wrote docs/_build/html/index.html"
+
+clean: ## remove .venv, caches and built files; runs/ stays
+	rm -rf $(VENV) .cache .pytest_cache .ruff_cache dist docs/_build
+	find src tests docs -name __pycache__ -prune -exec rm -rf {} +
+
+# One stamp for each extra, so that a target installs only what it needs.
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.created
+	@echo "Installing aevb[$*] into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+# Some systems ship venv without its pip: then the system's pip puts one there.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "aevb needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+	"Name another: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { $(PYTHON) -m venv --without-pip $(VENV) && \
+	$(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+	@touch $@

@@ -1,0 +1,27 @@
+"""Deep latent-variable models learned by Auto-Encoding Variational Bayes."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aevb import distributions
+    from aevb.distributions import reparameterize
+
+__version__ = "0.1.0.dev0"
+__all__ = ["__version__", "distributions", "reparameterize"]
+
+# Where each public name lives. It is imported at first use: `import aevb` stays light.
+_MODULES = {"reparameterize": "aevb.distributions"}
+_SUBMODULES = {"distributions"}
+
+
+def __getattr__(name: str):
+    if name in _SUBMODULES:
+        return import_module(f"aevb.{name}")
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    raise AttributeError(f"module 'aevb' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,29 @@
+"""Distributions, and the reparameterization trick for them.
+
+numpyro's distributions under numpyro's own names, the families of the paper's §2.4 that numpyro lacks, and
+`reparameterize`, which splits any of them into noise and a transformation.
+"""
+
+from numpyro.distributions import *  # noqa: F403
+
+from aevb.distributions import composition, inverse_cdf, location_scale, numerical
+from aevb.distributions.erlang import Erlang
+from aevb.distributions.fisher_snedecor import FisherSnedecor
+from aevb.distributions.rayleigh import Rayleigh
+from aevb.distributions.reciprocal import Reciprocal
+from aevb.distributions.reparameterization import Reparameterization, reparameterize
+from aevb.distributions.triangular import Triangular
+
+__all__ = [
+    "Erlang",
+    "FisherSnedecor",
+    "Rayleigh",
+    "Reciprocal",
+    "Reparameterization",
+    "Triangular",
+    "composition",
+    "inverse_cdf",
+    "location_scale",
+    "numerical",
+    "reparameterize",
+]

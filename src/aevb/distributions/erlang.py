@@ -1,0 +1,60 @@
+"""The Erlang distribution: the sum of a whole number of exponential waiting times."""
+
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.special import gammainc, gammaln
+from numpyro.distributions import constraints
+from numpyro.distributions.util import promote_shapes, validate_sample
+
+from aevb.distributions._quantile_distribution import QuantileDistribution
+from aevb.distributions._quantiles import log_gamma_quantile
+
+
+class Erlang(QuantileDistribution):
+    r"""Erlang distribution, a gamma distribution whose shape is a whole number.
+
+    .. math:: q(z) = \frac{\lambda^k z^{k-1} e^{-\lambda z}}{(k - 1)!}, \qquad z > 0
+
+    The gradient goes to the rate; the shape, being a count, has none that means anything.
+
+    Args:
+        shape: :math:`k`, a positive whole number. It is kept as the attribute ``concentration``, because ``shape`` is a
+            method of every numpyro distribution.
+        rate: :math:`\lambda`.
+
+    Example:
+        >>> from aevb.distributions import Erlang
+        >>> print(Erlang(3, 2.0).mean)
+        1.5
+
+    Paper: §2.4.
+    """
+
+    arg_constraints = {"concentration": constraints.positive_integer, "rate": constraints.positive}
+    support = constraints.positive
+    reparametrized_params = ["rate"]
+
+    def __init__(self, shape, rate=1.0, *, validate_args=None):
+        self.concentration, self.rate = promote_shapes(shape, rate)
+        batch_shape = lax.broadcast_shapes(jnp.shape(shape), jnp.shape(rate))
+        super().__init__(batch_shape, validate_args=validate_args)
+
+    @validate_sample
+    def log_prob(self, value):
+        k, scaled = self.concentration, self.rate * value
+        return (k - 1) * jnp.log(scaled) - scaled + jnp.log(self.rate) - gammaln(k)
+
+    def cdf(self, value):
+        return gammainc(self.concentration, self.rate * jnp.maximum(value, 0))
+
+    def icdf(self, q):
+        k = lax.stop_gradient(self.concentration)
+        return jnp.exp(log_gamma_quantile(k, q)) / self.rate
+
+    @property
+    def mean(self):
+        return self.concentration / self.rate
+
+    @property
+    def variance(self):
+        return self.concentration / self.rate**2

@@ -1,0 +1,27 @@
+import os
+from pathlib import Path
+
+import pytest
+
+# Compiled programs are shared by the workers and by later runs.
+CACHE = Path(__file__).resolve().parents[1] / ".cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+# Two workers: one thread each, or they fight over the cores.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+
+
+@pytest.fixture(autouse=True)
+def _float64(request):
+    """`@pytest.mark.float64` gives a test 64-bit arrays and leaves the others in 32 bits."""
+    if request.node.get_closest_marker("float64") is None:
+        yield
+    else:
+        import jax
+
+        with jax.enable_x64(True):
+            yield
