@@ -1,0 +1,31 @@
+"""The importance-weighted bound, tighter than the paper's with every further sample."""
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from aevb.distributions import reparameterize
+from aevb.models import GenerativeModel, RecognitionModel
+
+
+def importance(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Array:
+    r"""Return the importance-weighted bound of one datapoint with K samples.
+
+    .. math:: L_K(x) = E \left[ \log \frac{1}{K} \sum_k \frac{p_\theta(x, z^{(k)})}{q_\phi(z^{(k)} | x)} \right]
+
+    With K = 1 it is estimator A; its expectation does not fall as K grows, and tends to log p(x) (Burda, Grosse and
+    Salakhutdinov, "Importance weighted autoencoders", 2016, theorem 1).
+
+    Args:
+        generative: p(z) p(x|z).
+        recognition: q(z|x).
+        x: One datapoint.
+        epsilon: K draws of the noise, leading axis K.
+
+    Returns:
+        The bound in nats, a scalar.
+    """
+    q = recognition(x)
+    z = reparameterize(q).transform(epsilon)  # (K, J)
+    log_weights = jax.vmap(lambda z: generative.log_joint(x, z) - q.log_prob(z))(z)
+    return jax.nn.logsumexp(log_weights) - jnp.log(len(log_weights))

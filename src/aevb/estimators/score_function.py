@@ -1,0 +1,44 @@
+"""The naive estimator that SGVB replaces, kept to show its variance.
+
+Paper: §2.2.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from aevb.distributions import reparameterize
+from aevb.models import GenerativeModel, RecognitionModel
+
+
+def score_function(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Array:
+    r"""Return the lower bound of one datapoint, with the score-function gradient for :math:`\phi`.
+
+    .. math:: \nabla_\phi E_q[f(z)] \simeq \frac{1}{L} \sum_l f(z^{(l)}) \nabla_\phi \log q_\phi(z^{(l)} | x)
+
+    The value is that of estimator A; only the gradient differs: z is held fixed, and the dependence of q on
+    :math:`\phi` enters through the score alone. The gradient for :math:`\theta` is the ordinary one.
+
+    Args:
+        generative: p(z) p(x|z).
+        recognition: q(z|x).
+        x: One datapoint.
+        epsilon: L draws of the noise, leading axis L.
+
+    Returns:
+        The bound in nats, a scalar.
+
+    Paper: §2.2.
+    """
+    q = recognition(x)
+    z = lax.stop_gradient(reparameterize(q).transform(epsilon))  # (L, J)
+
+    def one_sample(z):
+        log_q = q.log_prob(z)
+        log_joint = generative.log_joint(x, z)
+        f = lax.stop_gradient(log_joint - log_q)
+        # Zero in value; its gradient is f times the score.
+        score_term = f * (log_q - lax.stop_gradient(log_q))
+        return log_joint - lax.stop_gradient(log_q) + score_term
+
+    return jnp.mean(jax.vmap(one_sample)(z))

@@ -1,0 +1,21 @@
+"""Models: the generative p(z) p(x|z) and the recognition model q(z|x), as Equinox modules that return distributions."""
+
+from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
+from aevb.models.generative import GenerativeModel
+from aevb.models.parameters import Parts, Skeleton, join, split
+from aevb.models.recognition import RecognitionModel
+from aevb.models.standard import standard_models, standard_normal
+
+__all__ = [
+    "BernoulliMLP",
+    "GaussianMLP",
+    "GenerativeModel",
+    "Parts",
+    "RecognitionModel",
+    "Rescaled",
+    "Skeleton",
+    "join",
+    "split",
+    "standard_models",
+    "standard_normal",
+]

@@ -1,0 +1,37 @@
+"""The recognition model q(z|x)."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+from jax import Array
+from numpyro.distributions import Distribution
+
+from aevb.distributions import reparameterize
+
+
+class RecognitionModel(eqx.Module):
+    r"""The approximate posterior of one datapoint: a probabilistic encoder.
+
+    .. math:: q_\phi(z | x) \approx p_\theta(z | x)
+
+    Args:
+        encoder: A callable that takes one x and returns a reparameterizable distribution over z.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from aevb.models import GaussianMLP, RecognitionModel
+        >>> RecognitionModel(GaussianMLP(3, (5,), 2))(jnp.zeros(3)).event_shape
+        (2,)
+
+    Paper: §2.1, Figure 1.
+    """
+
+    encoder: Callable[[Array], Distribution]
+
+    def __call__(self, x: Array) -> Distribution:
+        """Return q(z|x)."""
+        return self.encoder(x)
+
+    def noise(self, x: Array) -> Distribution:
+        """Return p(epsilon); free of parameters, so any x of the right shape will do."""
+        return reparameterize(self.encoder(x)).noise

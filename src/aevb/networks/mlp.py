@@ -1,0 +1,72 @@
+"""Multi-layer perceptrons of any depth.
+
+Paper: App. C.
+"""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+# Names, not functions, are what a model file can hold.
+ACTIVATIONS = {
+    "tanh": jnp.tanh,
+    "relu": jax.nn.relu,
+    "gelu": jax.nn.gelu,
+    "silu": jax.nn.silu,
+    "softplus": jax.nn.softplus,
+    "elu": jax.nn.elu,
+    "sigmoid": jax.nn.sigmoid,
+    "identity": lambda x: x,
+}
+
+
+class Linear(eqx.Module):
+    """x -> W x + b, over the last axis of x."""
+
+    weight: Array  # (out, in)
+    bias: Array  # (out,)
+
+    def __init__(self, in_size: int, out_size: int):
+        # Zeros: values come from `initialize`, which draws all parameters of a model at once.
+        self.weight = jnp.zeros((out_size, in_size))
+        self.bias = jnp.zeros((out_size,))
+
+    def __call__(self, x: Array) -> Array:
+        return x @ self.weight.T + self.bias
+
+
+class MLP(eqx.Module):
+    r"""Fully connected network with hidden layers of any number and width.
+
+    .. math:: h_0 = x, \quad h_{k+1} = f(W_k h_k + b_k), \quad y = W_K h_K + b_K
+
+    Args:
+        in_size: Width of the input.
+        hidden: Widths of the hidden layers; empty for a linear map.
+        out_size: Width of the output.
+        activation: A key of ``ACTIVATIONS``; the paper's is ``"tanh"``.
+
+    Example:
+        >>> from aevb.networks import MLP
+        >>> network = MLP(784, (500,), 10)
+        >>> network(jnp.zeros(784)).shape
+        (10,)
+
+    Paper: App. C.
+    """
+
+    layers: tuple[Linear, ...]
+    activation: str = eqx.field(static=True)
+
+    def __init__(self, in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh"):
+        sizes = (in_size, *hidden, out_size)
+        self.layers = tuple(Linear(*pair) for pair in zip(sizes[:-1], sizes[1:], strict=True))
+        self.activation = activation
+
+    def __call__(self, x: Array) -> Array:
+        for layer in self.layers[:-1]:
+            x = ACTIVATIONS[self.activation](layer(x))
+        return self.layers[-1](x)

@@ -1,0 +1,67 @@
+"""Functions of single datapoints applied to many, in batches of one shape."""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from aevb.models import join, split
+from aevb.training.source import Source
+
+BATCH = 256  # every call is padded to this many rows: one compiled program, and results free of the company a row is in
+
+
+def rowwise(function: Callable, model, source: Source, rows: np.ndarray, *arguments) -> np.ndarray:
+    """Return ``function(model, x, *arguments)`` for each of the given rows of the source, stacked.
+
+    The function is compiled once for each model structure, and should be a module-level one, to be found again.
+    """
+    parameters, constants, skeleton = split(model)
+    run = partial(_run_batch, function=function, skeleton=skeleton)
+    results = []
+    for start in range(0, len(rows), BATCH):
+        batch = np.resize(rows[start : start + BATCH], BATCH)  # the last one repeats itself to fill up
+        results.append(run((parameters, constants), source, batch, arguments))
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(rows)], *results)
+
+
+@partial(jax.jit, static_argnames=("function", "skeleton"))
+def _run_batch(arrays, source, rows, arguments, *, function, skeleton):
+    model = join(*arrays, skeleton)
+    return jax.vmap(lambda x: function(model, x, *arguments))(source.read(rows))
+
+
+def lower_bounds(
+    generative, recognition, source: Source, rows: np.ndarray, key: Array, estimator: Callable, num_samples: int = 1
+) -> np.ndarray:
+    """Return the estimated lower bound of each row, in nats.
+
+    The noise is a function of the key and of the datapoint itself, so that a value depends neither on the order of the
+    rows nor on which others are there.
+    """
+    bound_of_row = _bound_of_row(estimator, num_samples)
+    return rowwise(bound_of_row, (generative, recognition), source, rows, key)
+
+
+_BOUND_FUNCTIONS: dict = {}
+
+
+def _bound_of_row(estimator, num_samples):
+    """Return the same function for the same arguments, for the sake of the compilation cache."""
+
+    def bound_of_row(models, x, key):
+        generative, recognition = models
+        noise = recognition.noise(x).sample(jax.random.fold_in(key, fingerprint(x)), (num_samples,))
+        return estimator(generative, recognition, x, noise)
+
+    return _BOUND_FUNCTIONS.setdefault((estimator, num_samples), bound_of_row)
+
+
+def fingerprint(x: Array) -> Array:
+    """Hash a datapoint to 32 bits (a polynomial in the bit patterns of its values)."""
+    bits = lax.bitcast_convert_type(x.astype(jnp.float32).ravel(), jnp.uint32)
+    multipliers = jnp.uint32(2654435761) * (2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1)
+    return jnp.sum((bits ^ (bits >> 15)) * multipliers, dtype=jnp.uint32)

@@ -1,0 +1,182 @@
+"""The compiled training loop: chunks of steps in one scan on donated state.
+
+Python wakes once a chunk, to move the progress bar and to notice Ctrl-C or a number that is none, and once an epoch, to
+record history and to ask whether learning has converged. The order of the data is a function of (seed, epoch) and the
+noise one of (seed, chunk): a run is the same run wherever it is cut.
+
+Paper: Algorithm 1.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from aevb.training.convergence import Convergence
+from aevb.training.evaluation import lower_bounds
+from aevb.training.progress import Progress
+from aevb.training.source import Source
+
+MAX_CHUNK_STEPS = 250  # about a second of the paper's network: short enough to feel alive
+
+# Saves a copy of each large weight matrix in every step of the scan (seen in the compiled program).
+_COMPILER_OPTIONS = {"xla_cpu_copy_insertion_use_region_analysis": True}
+
+
+@dataclass
+class Trained:
+    """What training leaves behind."""
+
+    state: Any
+    history: list[dict] = field(default_factory=list)
+    stopped_because: str = "max_epochs"
+
+
+def train(
+    learner,
+    state,
+    source: Source,
+    train_rows: np.ndarray,
+    *,
+    key: Array,
+    batch_size: int,
+    max_epochs: int,
+    validation_rows: np.ndarray | None = None,
+    patience: int | None = None,
+    progress: bool = False,
+    callback: Callable[[dict], None] | None = None,
+) -> Trained:
+    """Run a learner until its held-out bound has converged, or for `max_epochs`.
+
+    Args:
+        learner: Has ``draw_noise`` and ``step``, see :mod:`aevb.learners`.
+        state: Where to start; it is used up.
+        source: The data.
+        train_rows: Numbers of the rows to learn from.
+        key: Random key of the run.
+        batch_size: M.
+        max_epochs: Largest number of passes through the training rows.
+        validation_rows: Numbers of the rows whose bound decides on convergence; None for none.
+        patience: Epochs without a better held-out bound before the run ends; the best state is then given back.
+        progress: Whether to show a progress bar.
+        callback: Called with each epoch's row of the history.
+
+    Returns:
+        The state, the history (one row an epoch) and why it stopped.
+
+    Paper: Algorithm 1.
+    """
+    plan = ChunkPlan.of(len(train_rows), batch_size)
+    order_key, noise_key, held_out_key = jax.random.split(key, 3)
+    convergence = Convergence(patience) if validation_rows is not None else None
+    trained = Trained(state)
+    start = time.perf_counter()
+    with Progress(progress, total=max_epochs * plan.samples_per_epoch) as bar:
+        try:
+            for epoch in range(max_epochs):
+                order = _shuffle(order_key, epoch, train_rows)
+                bounds = []
+                for chunk in range(plan.num_chunks):
+                    good = _copy(trained.state)
+                    number = epoch * plan.num_chunks + chunk
+                    chunk_key = jax.random.fold_in(noise_key, number)
+                    trained.state, info = _run_chunk(
+                        trained.state, source, order, chunk_key, chunk, learner=learner, plan=plan
+                    )
+                    chunk_bounds = np.asarray(info.lower_bound)
+                    if not np.isfinite(chunk_bounds).all():
+                        trained.state = good
+                        _report_divergence(chunk_bounds, number * plan.num_steps, bool(trained.history))
+                        trained.stopped_because = "diverged"
+                        return trained
+                    bounds.append(chunk_bounds)
+                    bar.advance(plan.samples_per_chunk, bound=chunk_bounds.mean())
+                row = {
+                    "epoch": epoch + 1,
+                    "samples": (epoch + 1) * plan.samples_per_epoch,
+                    "lower_bound": float(np.mean(bounds)),
+                }
+                if convergence is not None:
+                    models = learner.models(trained.state)
+                    held_out = lower_bounds(*models, source, validation_rows, held_out_key, learner.estimator)
+                    row["validation_lower_bound"] = float(held_out.mean())
+                row["seconds"] = time.perf_counter() - start
+                trained.history.append(row)
+                if callback is not None:
+                    callback(row)
+                if convergence is not None and convergence.is_reached(row["validation_lower_bound"], trained.state):
+                    trained.stopped_because = "converged"
+                    break
+        except KeyboardInterrupt:
+            trained.stopped_because = "interrupted"
+            jax.block_until_ready(trained.state)
+            bar.note(f"Interrupted: keeping what was learned in {len(trained.history)} epochs.")
+    if convergence is not None and convergence.best_state is not None:
+        trained.state = convergence.best_state
+    return trained
+
+
+@dataclass(frozen=True)
+class ChunkPlan:
+    """How an epoch is cut into chunks of equal length, so that one compiled program serves them all."""
+
+    batch_size: int
+    num_steps: int  # of a chunk
+    num_chunks: int  # of an epoch
+
+    @classmethod
+    def of(cls, num_rows: int, batch_size: int) -> "ChunkPlan":
+        batch_size = min(batch_size, num_rows)
+        steps = num_rows // batch_size
+        num_chunks = -(-steps // MAX_CHUNK_STEPS)
+        # The few rows left over sit this epoch out; each epoch leaves out others.
+        return cls(batch_size, steps // num_chunks, num_chunks)
+
+    @property
+    def samples_per_chunk(self) -> int:
+        return self.batch_size * self.num_steps
+
+    @property
+    def samples_per_epoch(self) -> int:
+        return self.samples_per_chunk * self.num_chunks
+
+
+@partial(jax.jit, static_argnames=("learner", "plan"), donate_argnames=("state",), compiler_options=_COMPILER_OPTIONS)
+def _run_chunk(state, source, order, key, chunk, *, learner, plan):
+    """Scan the steps of one chunk; noise for all of them is drawn at once."""
+    steps, size = plan.num_steps, plan.batch_size
+    rows = lax.dynamic_slice(order, (chunk * plan.samples_per_chunk,), (plan.samples_per_chunk,)).reshape(steps, size)
+    noise = learner.draw_noise(state, key, source.read(0), (steps, size))
+
+    def step(state, rows_and_noise):
+        rows, noise = rows_and_noise
+        return learner.step(state, source.read(rows), noise)
+
+    return lax.scan(step, state, (rows, noise))
+
+
+@jax.jit
+def _shuffle(key, epoch, rows):
+    return jax.random.permutation(jax.random.fold_in(key, epoch), rows)
+
+
+def _copy(state):
+    return jax.tree.map(jnp.copy, state)
+
+
+def _report_divergence(bounds, first_step, has_history):
+    step = first_step + int(np.flatnonzero(~np.isfinite(bounds))[0])
+    message = (
+        f"The lower bound became {bounds[step - first_step]} at step {step}. "
+        "Lower the learning_rate, or rescale the data to a standard deviation near 1."
+    )
+    if not has_history:
+        raise FloatingPointError(message)
+    warnings.warn(f"{message} Training stopped at the last good state before that step.", RuntimeWarning, stacklevel=4)

@@ -1,0 +1,47 @@
+"""The progress bar: rate, bound and time left."""
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress as RichProgress, TextColumn, TimeRemainingColumn
+
+
+class Progress:
+    """Context manager around a terminal progress bar; silent when not wanted.
+
+    Args:
+        enabled: Whether to show anything.
+        total: Number of training samples to be seen at the most.
+    """
+
+    def __init__(self, enabled: bool, total: int):
+        self._console = Console(stderr=True)
+        self._bar = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn("{task.fields[rate]}"),
+            TextColumn("bound {task.fields[bound]} nats"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not enabled,
+            transient=False,
+        )
+        self._task = self._bar.add_task("learning", total=total, rate="", bound="...")
+
+    def __enter__(self) -> "Progress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._bar.stop()
+
+    def advance(self, samples: int, bound: float) -> None:
+        """Move on by one chunk."""
+        self._bar.update(self._task, advance=samples, bound=f"{bound:.2f}", rate=self._rate())
+
+    def note(self, message: str) -> None:
+        """Say something below the bar."""
+        self._console.print(message)
+
+    def _rate(self) -> str:
+        speed = self._bar.tasks[self._task].speed
+        return f"{speed:,.0f} samples/s" if speed else ""
