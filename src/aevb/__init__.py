@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aevb import distributions
     from aevb.distributions import reparameterize
+    from aevb.persistence import ModelFileError, load
+    from aevb.vae import VAE
 
 __version__ = "0.1.0.dev0"
-__all__ = ["__version__", "distributions", "reparameterize"]
+__all__ = ["VAE", "ModelFileError", "__version__", "distributions", "load", "reparameterize"]
 
 # Where each public name lives. It is imported at first use: `import aevb` stays light.
-_MODULES = {"reparameterize": "aevb.distributions"}
+_MODULES = {
+    "ModelFileError": "aevb.persistence",
+    "VAE": "aevb.vae",
+    "load": "aevb.persistence",
+    "reparameterize": "aevb.distributions",
+}
 _SUBMODULES = {"distributions"}
 
 

@@ -41,8 +41,16 @@ def log_gamma_quantile(a: Array, u: Array) -> Array:
         >>> bool(jnp.isclose(log_gamma_quantile(1.0, 0.5), jnp.log(jnp.log(2.0))))
         True
     """
+    return jnp.log(a) + gamma_offset(a, u)
+
+
+def gamma_offset(a: Array, u: Array) -> Array:
+    """Log of the ratio of the u-quantile of a gamma distribution to its mean: ``log_gamma_quantile(a, u) - log(a)``.
+
+    Where only the ratio is wanted, as in Student's t, this spares the rounding of a sum that would cancel.
+    """
     a, u = _promote(a, u)
-    return jnp.log(a) + _gamma_offset(a, open_unit_interval(u))
+    return _gamma_offset(a, open_unit_interval(u))
 
 
 def logit_beta_quantile(a: Array, b: Array, u: Array) -> Array:
@@ -65,8 +73,16 @@ def logit_beta_quantile(a: Array, b: Array, u: Array) -> Array:
         >>> bool(jnp.isclose(logit_beta_quantile(2.0, 1.0, 0.25), 0.0, atol=1e-6))  # F(z) = z^2
         True
     """
+    return jnp.log(a) - jnp.log(b) + beta_offset(a, b, u)
+
+
+def beta_offset(a: Array, b: Array, u: Array) -> Array:
+    """Logit of the u-quantile of a beta distribution over that of its mean: ``logit_beta_quantile(a, b, u) - log(a / b)``.
+
+    It is the log of an F quantile with 2a and 2b degrees of freedom.
+    """
     a, b, u = _promote(a, b, u)
-    return jnp.log(a) - jnp.log(b) + _beta_offset(a, b, open_unit_interval(u))
+    return _beta_offset(a, b, open_unit_interval(u))
 
 
 def _promote(*arguments):
@@ -178,9 +194,14 @@ def _beta_offset_jvp(primals, tangents):
         return jnp.where(is_lower, first, second), jnp.where(is_lower, second, first)
 
     (a, b), (a_dot, b_dot), u_dot = swap(a, b), swap(*tangents[:2]), tangents[2]
-    one, zero, distance = jnp.ones_like(a), jnp.zeros_like(a), -jnp.abs(d)
-    log_lower, slope_a = jax.jvp(lambda *ab: _log_beta_lower(*ab, distance), (a, b), (one, zero))
-    _, slope_b = jax.jvp(lambda *ab: _log_beta_lower(*ab, distance), (a, b), (zero, one))
+    distance = -jnp.abs(d)
+
+    def slope_along(*direction):
+        return jax.jvp(lambda *ab: _log_beta_lower(*ab, distance), (a, b), direction)
+
+    one, zero = jnp.ones_like(a), jnp.zeros_like(a)
+    both = jax.vmap(slope_along, out_axes=(None, 0))  # one loop for both derivatives
+    log_lower, (slope_a, slope_b) = both(jnp.stack([one, zero]), jnp.stack([zero, one]))
     lower_over_density = jnp.exp(log_lower - _log_beta_density(a, b, distance))
     sign = jnp.where(is_lower, 1, -1)
     u_slope = 1 / jnp.where(is_lower, u, 1 - u)

@@ -45,7 +45,7 @@ def dirichlet(q, epsilon):
 
 @register(FisherSnedecor, uniform_noise)
 def fisher_snedecor(q, epsilon):
-    return positive(q.icdf(epsilon))  # the odds of a beta variate
+    return positive(q.icdf(epsilon))  # the odds of a beta variate over those of its mean
 
 
 # Wrapped distributions follow from their parts; LogNormal, the exponential of a Gaussian, is one of these.

@@ -7,7 +7,7 @@ from numpyro.distributions import constraints
 from numpyro.distributions.util import promote_shapes, validate_sample
 
 from aevb.distributions._quantile_distribution import QuantileDistribution
-from aevb.distributions._quantiles import logit_beta_quantile
+from aevb.distributions._quantiles import beta_offset
 
 
 class FisherSnedecor(QuantileDistribution):
@@ -50,8 +50,7 @@ class FisherSnedecor(QuantileDistribution):
         return betainc(self.df1 / 2, self.df2 / 2, odds / (1 + odds))
 
     def icdf(self, q):
-        odds = jnp.exp(logit_beta_quantile(self.df1 / 2, self.df2 / 2, q))
-        return self.df2 / self.df1 * odds
+        return jnp.exp(beta_offset(self.df1 / 2, self.df2 / 2, q))
 
     @property
     def mean(self):

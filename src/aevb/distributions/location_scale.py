@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax.scipy.special import ndtr
 
-from aevb.distributions._quantiles import log_gamma_quantile, logit_beta_quantile
+from aevb.distributions._quantiles import beta_offset, gamma_offset
 from aevb.distributions._representable import open_unit_interval
 from aevb.distributions.reparameterization import elementwise, register, uniform_noise
 from aevb.distributions.triangular import Triangular
 
 
-def standard_noise(q):
-    """Return the standard member of q's family: location 0, scale 1."""
-    return elementwise(type(q)(0.0, 1.0), q.batch_shape, q.event_shape)
+def standard_noise(family, *parameters):
+    """Return a function of q that gives epsilon from the standard member of the family."""
+    return lambda q: elementwise(family(*parameters), q.batch_shape, q.event_shape)
 
 
 def normal_noise(num_dimensions):
@@ -27,15 +27,15 @@ def normal_noise(num_dimensions):
     return lambda q: elementwise(dist.Normal(0.0, 1.0), q.batch_shape, (num_dimensions(q),))
 
 
-@register(dist.Normal, standard_noise)
-@register(dist.Laplace, standard_noise)
+@register(dist.Normal, standard_noise(dist.Normal, 0.0, 1.0))
+@register(dist.Laplace, standard_noise(dist.Laplace, 0.0, 1.0))
 # The logistic, on both of the paper's lists, is in inverse_cdf.py: log u - log(1 - u) is its standard member.
 def location_scale(q, epsilon):
     return q.loc + q.scale * epsilon
 
 
-@register(dist.HalfNormal, lambda q: elementwise(dist.HalfNormal(1.0), q.batch_shape, ()))
-@register(dist.HalfCauchy, lambda q: elementwise(dist.HalfCauchy(1.0), q.batch_shape, ()))
+@register(dist.HalfNormal, standard_noise(dist.HalfNormal, 1.0))
+@register(dist.HalfCauchy, standard_noise(dist.HalfCauchy, 1.0))
 def scale_only(q, epsilon):
     return q.scale * epsilon
 
@@ -52,11 +52,10 @@ def triangular(q, epsilon):
 
 @register(dist.StudentT, uniform_noise)
 def student_t(q, epsilon):
-    # df / (df + t^2) ~ Beta(df/2, 1/2), so the two-sided tail probability of t is a beta CDF.
+    # 1 / t^2 has an F distribution with df and 1 degrees of freedom, and the two-sided tail probability of t is its CDF.
     u = open_unit_interval(epsilon)
     two_sided = 2 * jnp.minimum(u, 1 - u)
-    logit = logit_beta_quantile(q.df / 2, 0.5, two_sided)
-    return q.loc + q.scale * jnp.sign(u - 0.5) * jnp.sqrt(q.df) * jnp.exp(-logit / 2)
+    return q.loc + q.scale * jnp.sign(u - 0.5) * jnp.exp(-beta_offset(q.df / 2, 0.5, two_sided) / 2)
 
 
 # Elliptical distributions: a linear map of a spherical variable.
@@ -78,8 +77,7 @@ def multivariate_student_t(q, epsilon):
     # A Gaussian direction stretched by sqrt(df / chi2); the last coordinate of the noise becomes the chi-squared variable.
     direction, last = epsilon[..., :-1], epsilon[..., -1:]
     df = jnp.expand_dims(q.df, -1)
-    log_half_chi2 = log_gamma_quantile(df / 2, ndtr(last))
-    stretch = jnp.exp((jnp.log(df / 2) - log_half_chi2) / 2)
+    stretch = jnp.exp(-gamma_offset(df / 2, ndtr(last)) / 2)
     return q.loc + _matrix_times_vector(q.scale_tril, stretch * direction)
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from jax.tree_util import Partial
-from numpyro.distributions import Distribution
+from numpyro.distributions import Delta, Distribution, ImproperUniform
 
 from aevb.distributions._representable import open_unit_interval
 from aevb.distributions.reparameterization import Reparameterization, reparameterize, uniform_noise
@@ -42,7 +42,7 @@ def _own_inverse_cdf(q, epsilon):
 
 
 def inverse_cdf(q: Distribution, u: Array) -> Array:
-    r"""Solve :math:`F(z) = u` for a univariate distribution of which only the density need be known.
+    r"""Solve :math:`F(z) = u` for a univariate distribution of which only the density need be known, and that up to a constant.
 
     Args:
         q: Univariate distribution; its parameters receive the implicit gradient.
@@ -61,7 +61,8 @@ def inverse_cdf(q: Distribution, u: Array) -> Array:
     """
     u = open_unit_interval(u)
     shape = jnp.broadcast_shapes(u.shape, q.batch_shape)
-    rows = jnp.broadcast_to(u, shape).reshape(-1, *q.batch_shape)  # (S, *batch)
+    batch_shape = shape[len(shape) - len(q.batch_shape) :]  # q's own, or what q was expanded to
+    rows = jnp.broadcast_to(u, shape).reshape(-1, *batch_shape)  # (S, *batch)
     z = _to_support(q, _quantile(q, rows))
     return z.reshape(shape)
 
@@ -77,12 +78,13 @@ def _quantile(q, u):
     below = _mass_below(q, edges, edges, _per_batch_element(jnp.arange(len(edges)), q))
     panel = _locate(below, u)
     low, high = _pick(edges, panel), _pick(edges, panel + 1)
+    total = _total_mass(q, edges)
 
     def step(carry):
         n, y, low, high, _ = carry
         excess = _mass_below(q, edges, y, panel) - u
         low, high = jnp.where(excess < 0, y, low), jnp.where(excess < 0, high, y)
-        newton = y - excess / jnp.exp(_log_density(q, y))
+        newton = y - excess * total / jnp.exp(_log_density(q, y))
         # A Newton step that leaves the bracket, or is not a number, gives way to bisection.
         update = jnp.where((newton > low) & (newton < high), newton, (low + high) / 2)
         return n + 1, update, low, high, jnp.abs(update - y) / (1 + jnp.abs(y))
@@ -103,7 +105,7 @@ def _quantile_jvp(primals, tangents):
     edges = _adaptive_mesh(q)
     panel = _locate(edges, y)
     _, mass_dot = jax.jvp(lambda q: _mass_below(q, edges, y, panel), (q,), (q_dot,))
-    return y, (u_dot - mass_dot) / jnp.exp(_log_density(q, y))
+    return y, (u_dot - mass_dot) * _total_mass(q, edges) / jnp.exp(_log_density(q, y))
 
 
 def _mass_below(q, edges, y, panel):
@@ -111,10 +113,16 @@ def _mass_below(q, edges, y, panel):
     if _is_differentiable(_own_cdf, q):
         return _own_cdf(q, y)
     masses = _panel_masses(q, edges[:-1], edges[1:])  # (panels, *batch)
-    total = jnp.sum(masses, axis=0)
     before = jnp.concatenate([jnp.zeros_like(masses[:1]), jnp.cumsum(masses, axis=0)])
     within = _panel_masses(q, _pick(edges, panel), y)
-    return (_pick(before, panel) + within) / total
+    return (_pick(before, panel) + within) / _total_mass(q, edges)
+
+
+def _total_mass(q, edges):
+    """What the density integrates to: 1, or whatever constant the user left out."""
+    if _is_differentiable(_own_cdf, q):
+        return jnp.ones(q.batch_shape)
+    return jnp.sum(_panel_masses(q, edges[:-1], edges[1:]), axis=0)
 
 
 def _own_cdf(q, y):
@@ -225,6 +233,11 @@ def _bounds(q):
 
 def _check_univariate_and_continuous(q):
     name = type(q).__name__
+    if isinstance(q, Delta | ImproperUniform):
+        raise TypeError(
+            f"reparameterize({name}): it has no density that integrates to 1, so there is no inverse CDF. "
+            "Use the value of a Delta as it is, and a wide but proper distribution in place of ImproperUniform."
+        )
     if q.support is None:
         raise TypeError(
             f"reparameterize({name}): it states no `support`; give the class one, such as constraints.real."

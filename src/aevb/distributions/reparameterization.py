@@ -52,10 +52,11 @@ def reparameterize(distribution: Distribution) -> Reparameterization:
         >>> print(f"{jax.grad(mean_of_draws)(3.0):.1f}")  # the mean is concentration / 2
         0.5
 
-    Paper: eq. (4), §2.4.
+    Paper: eqs. (4) and (5), §2.4.
     """
+    given = f"the class {distribution.__name__}" if isinstance(distribution, type) else repr(distribution)
     raise TypeError(
-        f"reparameterize(distribution): expected a numpyro distribution, got {type(distribution).__name__}. "
+        f"reparameterize(distribution): expected a numpyro distribution, got {given}. "
         "Pass an instance such as aevb.distributions.Normal(0.0, 1.0)."
     )
 

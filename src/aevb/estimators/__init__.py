@@ -1,7 +1,7 @@
 """Estimators of the lower bound: functions of one datapoint and its noise, in nats, to be maximized.
 
-Each has the signature ``estimator(generative, recognition, x, epsilon)`` with ``epsilon`` of shape (L, ...): L draws of the
-noise that the recognition model needs. `vmap` makes the batch, and `minibatch` the estimate for a whole data set.
+Each has the signature ``estimator(generative, recognition, x, epsilon)`` with ``epsilon`` of shape (L, ...): L draws of
+the noise that the recognition model needs. `vmap` makes the batch, and `minibatch` the estimate for a whole data set.
 """
 
 from aevb.estimators.importance import importance

@@ -17,8 +17,9 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
 
     .. math:: D_{KL} = \frac{1}{2} \sum_j \left( r_j^2 + e^{v_j} - 1 - v_j \right)
 
-    with :math:`r = (\mu_q - \mu_p) / \sigma_p` and :math:`v = \log \sigma_q^2 - \log \sigma_p^2`. Other pairs come from
-    numpyro's table.
+    with :math:`r = (\mu_q - \mu_p) / \sigma_p` and :math:`v = \log \sigma_q^2 - \log \sigma_p^2`. If q has a full
+    covariance :math:`L L^T`, then :math:`\sigma_q` is the diagonal of L, and the squares of its other elements, each in
+    units of :math:`\sigma_p`, join the sum. Other pairs come from numpyro's table.
 
     Args:
         q: Approximate posterior.
@@ -37,8 +38,13 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
 
     Paper: App. B.
     """
-    if _are_diagonal_gaussians(q, p):
-        return _sum_over_event(_gaussian_kl(q.base_dist, p.base_dist), q)
+    if q.event_shape == p.event_shape and _is_diagonal_gaussian(p):
+        if _is_diagonal_gaussian(q):
+            return _sum_over_event(_gaussian_kl(q.base_dist.loc, q.base_dist.scale, p.base_dist), q)
+        if isinstance(q, dist.MultivariateNormal):
+            diagonal = jnp.diagonal(q.scale_tril, axis1=-2, axis2=-1)
+            rest = jnp.tril(q.scale_tril, -1) / p.base_dist.scale[..., None]
+            return jnp.sum(_gaussian_kl(q.loc, diagonal, p.base_dist) + jnp.sum(rest**2, -1) / 2, -1)
     try:
         return kl_divergence(q, p)
     except NotImplementedError:
@@ -48,16 +54,13 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
         ) from None
 
 
-def _are_diagonal_gaussians(q, p):
-    return (
-        all(isinstance(d, dist.Independent) and isinstance(d.base_dist, dist.Normal) for d in (q, p))
-        and q.event_shape == p.event_shape
-    )
+def _is_diagonal_gaussian(d):
+    return isinstance(d, dist.Independent) and isinstance(d.base_dist, dist.Normal)
 
 
-def _gaussian_kl(q, p):
-    r = (q.loc - p.loc) / p.scale
-    v = 2 * (jnp.log(q.scale) - jnp.log(p.scale))
+def _gaussian_kl(mu, sigma, p):
+    r = (mu - p.loc) / p.scale
+    v = 2 * (jnp.log(sigma) - jnp.log(p.scale))
     return (r**2 + jnp.expm1(v) - v) / 2  # expm1: near v = 0 the rest cancels to nothing in float32
 
 

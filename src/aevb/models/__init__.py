@@ -4,9 +4,10 @@ from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import Parts, Skeleton, join, split
 from aevb.models.recognition import RecognitionModel
-from aevb.models.standard import standard_models, standard_normal
+from aevb.models.standard import DECODERS, standard_models, standard_normal
 
 __all__ = [
+    "DECODERS",
     "BernoulliMLP",
     "GaussianMLP",
     "GenerativeModel",

@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpyro.distributions import Distribution
 
 Parameters = TypeVar("Parameters")
 
+INITIALIZATIONS = ("glorot", "paper")
 PAPER_STD = 0.1  # N(0, 0.01): 0.01 is the variance; with 0.01 as standard deviation learning starts far slower
 
 
@@ -17,7 +19,8 @@ def initialize(parameters: Parameters, key: Array, scheme: str = "glorot") -> Pa
     r"""Draw starting values for all floating-point arrays of a pytree.
 
     ``"glorot"`` draws matrices from :math:`N(0, 2 / (n_{in} + n_{out}))` and sets vectors to zero; ``"paper"`` draws
-    everything, biases included, from :math:`N(0, 0.01)`, where 0.01 is the variance.
+    everything, biases included, from :math:`N(0, 0.01)`, where 0.01 is the variance. Distributions, such as a fixed
+    prior, stay as they are.
 
     Args:
         parameters: Any pytree of arrays, such as an Equinox module.
@@ -27,6 +30,9 @@ def initialize(parameters: Parameters, key: Array, scheme: str = "glorot") -> Pa
     Returns:
         A pytree of the same structure.
 
+    Raises:
+        ValueError: The scheme is unknown.
+
     Example:
         >>> from aevb.networks import MLP
         >>> network = initialize(MLP(4, (3,), 2), jax.random.key(0), "paper")
@@ -35,13 +41,15 @@ def initialize(parameters: Parameters, key: Array, scheme: str = "glorot") -> Pa
 
     Paper: §5.
     """
-    arrays, rest = eqx.partition(parameters, eqx.is_inexact_array)
+    if scheme not in INITIALIZATIONS:
+        raise ValueError(f"scheme: got {scheme!r}, expected one of {INITIALIZATIONS}.")
+    arrays, rest = eqx.partition(parameters, eqx.is_inexact_array, is_leaf=lambda node: isinstance(node, Distribution))
     leaves, structure = jax.tree.flatten(arrays)
     sizes = [leaf.size for leaf in leaves]
     # One draw for everything: a compiled program each would cost seconds before the first step.
     normals = jnp.split(jax.random.normal(key, (sum(sizes),)), np.cumsum(sizes)[:-1])
     drawn = [
-        _standard_deviation(leaf.shape, scheme) * normal.reshape(leaf.shape)
+        (_standard_deviation(leaf.shape, scheme) * normal.reshape(leaf.shape)).astype(leaf.dtype)
         for leaf, normal in zip(leaves, normals, strict=True)
     ]
     return eqx.combine(jax.tree.unflatten(structure, drawn), rest)
@@ -50,5 +58,7 @@ def initialize(parameters: Parameters, key: Array, scheme: str = "glorot") -> Pa
 def _standard_deviation(shape, scheme):
     if scheme == "paper":
         return PAPER_STD
-    fan_out, fan_in = shape if len(shape) == 2 else (0, 0)
-    return np.sqrt(2 / (fan_in + fan_out)) if len(shape) == 2 else 0.0
+    if len(shape) < 2:
+        return 0.0
+    fan_out, fan_in, *kernel = shape  # of a convolution each output sees, and each input feeds, a whole kernel
+    return np.sqrt(2 / ((fan_in + fan_out) * np.prod(kernel)))

@@ -4,6 +4,7 @@ Paper: App. C.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import equinox as eqx
 import jax
@@ -35,6 +36,7 @@ class Linear(eqx.Module):
         self.bias = jnp.zeros((out_size,))
 
     def __call__(self, x: Array) -> Array:
+        """Return W x + b."""
         return x @ self.weight.T + self.bias
 
 
@@ -63,10 +65,11 @@ class MLP(eqx.Module):
 
     def __init__(self, in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh"):
         sizes = (in_size, *hidden, out_size)
-        self.layers = tuple(Linear(*pair) for pair in zip(sizes[:-1], sizes[1:], strict=True))
+        self.layers = tuple(Linear(*pair) for pair in pairwise(sizes))
         self.activation = activation
 
     def __call__(self, x: Array) -> Array:
+        """Return y, for x of shape (..., in_size)."""
         for layer in self.layers[:-1]:
             x = ACTIVATIONS[self.activation](layer(x))
         return self.layers[-1](x)

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-
 
 class Convergence:
     """Watches a held-out bound and keeps the best state seen.
@@ -23,7 +20,7 @@ class Convergence:
         """Take note of an epoch's bound, and say whether learning has converged."""
         if bound > self.best_bound:
             self.best_bound, self._epochs_since = bound, 0
-            self.best_state = jax.tree.map(jnp.copy, state)  # the loop gives its state away to the next chunk
+            self.best_state = state
         else:
             self._epochs_since += 1
         return self.patience is not None and self._epochs_since >= self.patience

@@ -61,7 +61,14 @@ def _bound_of_row(estimator, num_samples):
 
 
 def fingerprint(x: Array) -> Array:
-    """Hash a datapoint to 32 bits (a polynomial in the bit patterns of its values)."""
+    """Hash a datapoint to 32 bits: the sum of hashes of its values' bit patterns, each with its place."""
     bits = lax.bitcast_convert_type(x.astype(jnp.float32).ravel(), jnp.uint32)
-    multipliers = jnp.uint32(2654435761) * (2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1)
-    return jnp.sum((bits ^ (bits >> 15)) * multipliers, dtype=jnp.uint32)
+    places = jnp.arange(bits.size, dtype=jnp.uint32)
+    return jnp.sum(_scramble(bits ^ _scramble(places + 1)), dtype=jnp.uint32)
+
+
+def _scramble(bits):
+    """Mix 32 bits so that each depends on all (the finalizer of Appleby's MurmurHash3, 2011)."""
+    bits = (bits ^ (bits >> 16)) * jnp.uint32(0x85EBCA6B)
+    bits = (bits ^ (bits >> 13)) * jnp.uint32(0xC2B2AE35)
+    return bits ^ (bits >> 16)

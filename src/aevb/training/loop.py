@@ -57,7 +57,7 @@ def train(
 
     Args:
         learner: Has ``draw_noise`` and ``step``, see :mod:`aevb.learners`.
-        state: Where to start; it is used up.
+        state: Where to start; it stays as it is.
         source: The data.
         train_rows: Numbers of the rows to learn from.
         key: Random key of the run.
@@ -69,7 +69,10 @@ def train(
         callback: Called with each epoch's row of the history.
 
     Returns:
-        The state, the history (one row an epoch) and why it stopped.
+        The state (the best one if there are validation rows), the history (one row an epoch) and why it stopped.
+
+    Raises:
+        FloatingPointError: The first chunk already met a number that is none; later ones end the run with a warning.
 
     Paper: Algorithm 1.
     """
@@ -77,6 +80,7 @@ def train(
     order_key, noise_key, held_out_key = jax.random.split(key, 3)
     convergence = Convergence(patience) if validation_rows is not None else None
     trained = Trained(state)
+    number = 0  # of the chunk
     start = time.perf_counter()
     with Progress(progress, total=max_epochs * plan.samples_per_epoch) as bar:
         try:
@@ -84,18 +88,15 @@ def train(
                 order = _shuffle(order_key, epoch, train_rows)
                 bounds = []
                 for chunk in range(plan.num_chunks):
-                    good = _copy(trained.state)
                     number = epoch * plan.num_chunks + chunk
                     chunk_key = jax.random.fold_in(noise_key, number)
-                    trained.state, info = _run_chunk(
-                        trained.state, source, order, chunk_key, chunk, learner=learner, plan=plan
+                    # The chunk uses up a copy: what was learned so far is safe from bad numbers and from Ctrl-C.
+                    state, info = _run_chunk(
+                        _copy(trained.state), source, order, chunk_key, chunk, learner=learner, plan=plan
                     )
                     chunk_bounds = np.asarray(info.lower_bound)
-                    if not np.isfinite(chunk_bounds).all():
-                        trained.state = good
-                        _report_divergence(chunk_bounds, number * plan.num_steps, bool(trained.history))
-                        trained.stopped_because = "diverged"
-                        return trained
+                    _check_finite(chunk_bounds, state.parameters, number * plan.num_steps)
+                    trained.state = state
                     bounds.append(chunk_bounds)
                     bar.advance(plan.samples_per_chunk, bound=chunk_bounds.mean())
                 row = {
@@ -109,15 +110,23 @@ def train(
                     row["validation_lower_bound"] = float(held_out.mean())
                 row["seconds"] = time.perf_counter() - start
                 trained.history.append(row)
+                converged = convergence is not None and convergence.is_reached(
+                    row["validation_lower_bound"], trained.state
+                )
                 if callback is not None:
                     callback(row)
-                if convergence is not None and convergence.is_reached(row["validation_lower_bound"], trained.state):
+                if converged:
                     trained.stopped_because = "converged"
                     break
         except KeyboardInterrupt:
             trained.stopped_because = "interrupted"
-            jax.block_until_ready(trained.state)
             bar.note(f"Interrupted: keeping what was learned in {len(trained.history)} epochs.")
+        except _DivergedError as error:
+            if number == 0:
+                raise
+            trained.stopped_because = "diverged"
+            message = f"{error} Training stopped at the last good state before that step."
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
     if convergence is not None and convergence.best_state is not None:
         trained.state = convergence.best_state
     return trained
@@ -133,6 +142,7 @@ class ChunkPlan:
 
     @classmethod
     def of(cls, num_rows: int, batch_size: int) -> "ChunkPlan":
+        """Return the plan for this many rows."""
         batch_size = min(batch_size, num_rows)
         steps = num_rows // batch_size
         num_chunks = -(-steps // MAX_CHUNK_STEPS)
@@ -141,10 +151,12 @@ class ChunkPlan:
 
     @property
     def samples_per_chunk(self) -> int:
+        """Rows that a chunk reads."""
         return self.batch_size * self.num_steps
 
     @property
     def samples_per_epoch(self) -> int:
+        """Rows that an epoch reads."""
         return self.samples_per_chunk * self.num_chunks
 
 
@@ -171,12 +183,25 @@ def _copy(state):
     return jax.tree.map(jnp.copy, state)
 
 
-def _report_divergence(bounds, first_step, has_history):
-    step = first_step + int(np.flatnonzero(~np.isfinite(bounds))[0])
-    message = (
-        f"The lower bound became {bounds[step - first_step]} at step {step}. "
+class _DivergedError(FloatingPointError):
+    pass
+
+
+def _check_finite(bounds, parameters, first_step):
+    """Raise if a bound of the chunk, or a parameter after its last step, is no number."""
+    bad_steps = np.flatnonzero(~np.isfinite(bounds))
+    if len(bad_steps):
+        what, step = f"lower bound became {bounds[bad_steps[0]]}", bad_steps[0]
+    elif not _are_finite(parameters):
+        what, step = "parameters became infinite or nan", len(bounds) - 1
+    else:
+        return
+    raise _DivergedError(
+        f"The {what} at step {first_step + step}. "
         "Lower the learning_rate, or rescale the data to a standard deviation near 1."
     )
-    if not has_history:
-        raise FloatingPointError(message)
-    warnings.warn(f"{message} Training stopped at the last good state before that step.", RuntimeWarning, stacklevel=4)
+
+
+@jax.jit
+def _are_finite(arrays):
+    return jnp.all(jnp.array([jnp.isfinite(array).all() for array in jax.tree.leaves(arrays)]))

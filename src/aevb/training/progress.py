@@ -1,7 +1,8 @@
 """The progress bar: rate, bound and time left."""
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress as RichProgress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
 
 
 class Progress:

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jax import Array
 
-from aevb.training.loop import ChunkPlan, _copy, _run_chunk, _shuffle
+from aevb.training.loop import ChunkPlan, _are_finite, _copy, _run_chunk, _shuffle
 from aevb.training.source import Source
 
 ADAGRAD_STEP_SIZES = (0.01, 0.02, 0.1)
@@ -48,10 +48,11 @@ def choose_step_size(
     scores = {}
     for step_size in candidates:
         trial = _copy(state)._replace(learning_rate=jax.numpy.asarray(step_size))
-        _, info = _run_chunk(trial, source, order, noise_key, 0, learner=learner, plan=plan)
+        end, info = _run_chunk(trial, source, order, noise_key, 0, learner=learner, plan=plan)
         bounds = np.asarray(info.lower_bound)
         last = bounds[-max(len(bounds) // 4, 1) :]
-        scores[step_size] = float(np.mean(last)) if np.isfinite(bounds).all() else -np.inf
+        is_finite = np.isfinite(bounds).all() and _are_finite(end.parameters)
+        scores[step_size] = float(np.mean(last)) if is_finite else -np.inf
     best = max(scores, key=scores.__getitem__)
     if scores[best] == -np.inf:
         raise FloatingPointError(
