@@ -1,10 +1,10 @@
 """Quantiles of the gamma and beta distributions, exact in value and in every derivative.
 
 Both families have densities on an unbounded coordinate (log z for the gamma, logit z for the beta) that are
-log-concave, so their log CDFs are concave there and Newton's method started at the mean converges from anywhere, without
-a bracket and without underflow. Coordinates are measured from the mean: ``d = log(z / a)`` for a gamma of shape ``a``,
-``d = logit(z) - log(a / b)`` for a beta; what is left of Stirling's formula then cancels exactly, which is what keeps
-float32 accurate at shapes of 500.
+log-concave, so their log CDFs are concave there and Newton's method started at the mean converges from anywhere,
+without a bracket and without underflow. Coordinates are measured from the mean: ``d = log(z / a)`` for a gamma of shape
+``a``, ``d = logit(z) - log(a / b)`` for a beta; what is left of Stirling's formula then cancels exactly, which is what
+keeps float32 accurate at shapes of 500.
 
 The derivatives are the implicit ones: differentiating ``F(d, phi) = u`` gives ``dd/dphi = -(dF/dphi) / f``.
 """
@@ -45,7 +45,7 @@ def log_gamma_quantile(a: Array, u: Array) -> Array:
 
 
 def gamma_offset(a: Array, u: Array) -> Array:
-    """Log of the ratio of the u-quantile of a gamma distribution to its mean: ``log_gamma_quantile(a, u) - log(a)``.
+    """Log of the ratio of the u-quantile of a gamma distribution to its mean a.
 
     Where only the ratio is wanted, as in Student's t, this spares the rounding of a sum that would cancel.
     """
@@ -77,7 +77,7 @@ def logit_beta_quantile(a: Array, b: Array, u: Array) -> Array:
 
 
 def beta_offset(a: Array, b: Array, u: Array) -> Array:
-    """Logit of the u-quantile of a beta distribution over that of its mean: ``logit_beta_quantile(a, b, u) - log(a / b)``.
+    """Logit of the u-quantile of a beta distribution less that of its mean, log(a / b).
 
     It is the log of an F quantile with 2a and 2b degrees of freedom.
     """

@@ -1,9 +1,9 @@
 """Approach 3: composition. A variable expressed through others that are already reparameterized.
 
-The paper makes a gamma variable from a sum of exponential ones, which needs a whole-numbered shape, and Beta, Chi-squared
-and F variables from several gammas. Here a gamma or a beta variable comes from a single uniform one, through its
-quantile function: any shape is allowed, and each draw's gradient is the conditional expectation, given z, of what several
-noise variables would give, so its variance is the least.
+The paper makes a gamma variable from a sum of exponential ones, which needs a whole-numbered shape, and Beta,
+Chi-squared and F variables from several gammas. Here a gamma or a beta variable comes from a single uniform one,
+through its quantile function: any shape is allowed, and each draw's gradient is the conditional expectation, given z,
+of what several noise variables would give, so its variance is the least.
 
 Paper: §2.4.
 """

@@ -1,8 +1,8 @@
 """Approach 2: location-scale families. g(epsilon) = location + scale * epsilon, epsilon from the standard member.
 
 Where the standard member still has a parameter of its own (the degrees of freedom of Student's t, the mode of the
-triangular distribution), that parameter is part of phi too; the standard variable is then drawn through its inverse CDF,
-so that the noise is free of parameters.
+triangular distribution), that parameter is part of phi too; the standard variable is then drawn through its inverse
+CDF, so that the noise is free of parameters.
 
 Paper: §2.4.
 """
@@ -52,7 +52,7 @@ def triangular(q, epsilon):
 
 @register(dist.StudentT, uniform_noise)
 def student_t(q, epsilon):
-    # 1 / t^2 has an F distribution with df and 1 degrees of freedom, and the two-sided tail probability of t is its CDF.
+    # 1 / t^2 has an F distribution with df and 1 degrees of freedom; its CDF is the two-sided tail probability of t.
     u = open_unit_interval(epsilon)
     two_sided = 2 * jnp.minimum(u, 1 - u)
     return q.loc + q.scale * jnp.sign(u - 0.5) * jnp.exp(-beta_offset(q.df / 2, 0.5, two_sided) / 2)
@@ -74,7 +74,7 @@ def low_rank_multivariate_normal(q, epsilon):
 
 @register(dist.MultivariateStudentT, normal_noise(lambda q: q.event_shape[0] + 1))
 def multivariate_student_t(q, epsilon):
-    # A Gaussian direction stretched by sqrt(df / chi2); the last coordinate of the noise becomes the chi-squared variable.
+    # A Gaussian direction stretched by sqrt(df / chi2), with the chi-squared variable from the last coordinate.
     direction, last = epsilon[..., :-1], epsilon[..., -1:]
     df = jnp.expand_dims(q.df, -1)
     stretch = jnp.exp(-gamma_offset(df / 2, ndtr(last)) / 2)

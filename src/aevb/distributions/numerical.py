@@ -1,8 +1,8 @@
 """When all three approaches fail: a numerical inverse CDF for any univariate density, with the exact implicit gradient.
 
-Everything happens on an unbounded coordinate y of the support (log z for a positive variable, and so on). Gauss-Legendre
-quadrature on an adaptive mesh gives the probability of each panel; a search inside one panel then finds F(y) = u, and
-differentiating that equation gives the pathwise gradient, whatever way y was found:
+Everything happens on an unbounded coordinate y of the support (log z for a positive variable, and so on).
+Gauss-Legendre quadrature on an adaptive mesh gives the probability of each panel; a search inside one panel then finds
+F(y) = u, and differentiating that equation gives the pathwise gradient, whatever way y was found:
 
     dy/dphi = -(dF/dphi) / q(y)
 
@@ -42,7 +42,7 @@ def _own_inverse_cdf(q, epsilon):
 
 
 def inverse_cdf(q: Distribution, u: Array) -> Array:
-    r"""Solve :math:`F(z) = u` for a univariate distribution of which only the density need be known, and that up to a constant.
+    r"""Solve :math:`F(z) = u` for a univariate distribution known by its density, if only up to a constant.
 
     Args:
         q: Univariate distribution; its parameters receive the implicit gradient.
@@ -133,7 +133,7 @@ def _own_cdf(q, y):
 
 
 def _adaptive_mesh(q):
-    """Edges of panels on which the density is smooth, (panels + 1, *batch): the worst panels are split again and again."""
+    """Edges of panels on which the density is smooth, (panels + 1, *batch): the worst are split again and again."""
     q = lax.stop_gradient(q)
     limit = _coordinate_limit(q)
     first = jnp.sinh(jnp.linspace(-jnp.arcsinh(limit), jnp.arcsinh(limit), _NUM_PANELS + 1))
@@ -250,7 +250,7 @@ def _check_univariate_and_continuous(q):
         )
     if q.event_shape:
         raise TypeError(
-            f"reparameterize({name}): no route is known for this multivariate distribution (event shape {q.event_shape}). "
+            f"reparameterize({name}): no route is known for it, with draws of shape {q.event_shape}. "
             "Register one with @aevb.reparameterize.register, or build it from univariate parts with to_event() and "
             "TransformedDistribution."
         )

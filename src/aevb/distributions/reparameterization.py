@@ -29,15 +29,15 @@ def reparameterize(distribution: Distribution) -> Reparameterization:
     .. math:: z = g_\phi(\epsilon), \qquad \epsilon \sim p(\epsilon)
 
     The route is chosen from the distribution's type: location-scale or a closed-form inverse CDF where there is one, a
-    composition of other reparameterizations, and a numerical inverse CDF for any other univariate density. To teach it a
-    distribution of your own, register a function that returns the pair: ``@reparameterize.register(MyDistribution)``.
+    composition of other reparameterizations, and a numerical inverse CDF for any other univariate density. To teach it
+    a distribution of your own, register a function that returns the pair: ``@reparameterize.register(MyDistribution)``.
 
     Args:
         distribution: A continuous numpyro distribution, with any batch and event shape.
 
     Returns:
-        ``noise``, a distribution free of parameters with the same batch shape, and ``transform``, which maps noise of any
-        leading sample shape to draws of ``distribution``. ``transform`` is a pytree that carries the distribution's
+        ``noise``, a distribution free of parameters with the same batch shape, and ``transform``, which maps noise of
+        any leading sample shape to draws of ``distribution``. ``transform`` is a pytree that carries the distribution's
         parameters: gradients flow to them, and it can be passed through ``jit`` and ``vmap``.
 
     Raises:
