@@ -1,5 +1,6 @@
-"""Data: what may go into a model."""
+"""Data: data sets by name, and what may go into a model."""
 
 from aevb.data.checks import check_parameter, check_rows
+from aevb.data.datasets import DATASETS, Dataset, load_dataset
 
-__all__ = ["check_parameter", "check_rows"]
+__all__ = ["DATASETS", "Dataset", "check_parameter", "check_rows", "load_dataset"]
