@@ -4,7 +4,7 @@ numpyro's distributions under numpyro's own names, the families of the paper's Â
 `reparameterize`, which splits any of them into noise and a transformation.
 """
 
-from numpyro.distributions import *  # noqa: F403
+from numpyro.distributions import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
 
 from aevb.distributions import composition, inverse_cdf, location_scale, numerical
 from aevb.distributions.erlang import Erlang

@@ -1,15 +1,41 @@
 """What the univariate families of this package share: they are sampled through their quantile function."""
 
-from jax import random
-from numpyro.distributions import Distribution
+from typing import Any, cast
+
+import jax.numpy as jnp
+from jax import Array, lax, random
+from jax.typing import ArrayLike
+from numpyro.distributions import Distribution, constraints
+from numpyro.distributions.util import promote_shapes
 
 from aevb.distributions._representable import open_unit_interval
+
+_dependent_property: Any = constraints.dependent_property  # its annotations reject the arguments it is made for
 
 
 class QuantileDistribution(Distribution):
     """Abstract: a univariate distribution with an `icdf`, drawn as ``icdf(u)`` with u ~ U(0, 1)."""
 
-    def sample(self, key, sample_shape=()):
+    support: Any  # as numpyro's own families have it: a class attribute, not the property that the base class declares
+
+    def sample(self, key: Array, sample_shape=()):
         """Draw with shape ``sample_shape + batch_shape``, differentiable in the parameters."""
         u = random.uniform(key, shape=sample_shape + self.batch_shape)
         return self.icdf(open_unit_interval(u))
+
+
+class BoundedDistribution(QuantileDistribution):
+    """Abstract: a quantile distribution between its parameters `low` and `high`."""
+
+    low: Array
+    high: Array
+
+    @_dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        return constraints.interval(self.low, self.high)
+
+
+def promote_parameters(*parameters: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
+    """Return the parameters, each with as many dimensions as the largest, and the shape that they broadcast to."""
+    promoted = cast(list[Array], promote_shapes(*parameters))
+    return promoted, lax.broadcast_shapes(*map(jnp.shape, parameters))

@@ -14,6 +14,7 @@ import math
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
+from jax.typing import ArrayLike
 
 from aevb.distributions._representable import open_unit_interval
 
@@ -21,7 +22,7 @@ _MAX_TERMS = 20_000  # enough for shapes up to about 1e6 in float64: the sums be
 _MAX_NEWTON_STEPS = 60
 
 
-def log_gamma_quantile(a: Array, u: Array) -> Array:
+def log_gamma_quantile(a: ArrayLike, u: ArrayLike) -> Array:
     r"""Logarithm of the u-quantile of a standard gamma distribution with shape ``a``.
 
     .. math:: P(a, e^t) = u
@@ -44,7 +45,7 @@ def log_gamma_quantile(a: Array, u: Array) -> Array:
     return jnp.log(a) + gamma_offset(a, u)
 
 
-def gamma_offset(a: Array, u: Array) -> Array:
+def gamma_offset(a: ArrayLike, u: ArrayLike) -> Array:
     """Log of the ratio of the u-quantile of a gamma distribution to its mean a.
 
     Where only the ratio is wanted, as in Student's t, this spares the rounding of a sum that would cancel.
@@ -53,7 +54,7 @@ def gamma_offset(a: Array, u: Array) -> Array:
     return _gamma_offset(a, open_unit_interval(u))
 
 
-def logit_beta_quantile(a: Array, b: Array, u: Array) -> Array:
+def logit_beta_quantile(a: ArrayLike, b: ArrayLike, u: ArrayLike) -> Array:
     r"""Logit of the u-quantile of a beta distribution with shapes ``a`` and ``b``.
 
     .. math:: I_{\sigma(t)}(a, b) = u
@@ -76,7 +77,7 @@ def logit_beta_quantile(a: Array, b: Array, u: Array) -> Array:
     return jnp.log(a) - jnp.log(b) + beta_offset(a, b, u)
 
 
-def beta_offset(a: Array, b: Array, u: Array) -> Array:
+def beta_offset(a: ArrayLike, b: ArrayLike, u: ArrayLike) -> Array:
     """Logit of the u-quantile of a beta distribution less that of its mean, log(a / b).
 
     It is the log of an F quantile with 2a and 2b degrees of freedom.
@@ -197,7 +198,7 @@ def _beta_offset_jvp(primals, tangents):
     distance = -jnp.abs(d)
 
     def slope_along(*direction):
-        return jax.jvp(lambda *ab: _log_beta_lower(*ab, distance), (a, b), direction)
+        return jax.jvp(lambda a, b: _log_beta_lower(a, b, distance), (a, b), direction)
 
     one, zero = jnp.ones_like(a), jnp.zeros_like(a)
     both = jax.vmap(slope_along, out_axes=(None, 0))  # one loop for both derivatives

@@ -1,12 +1,12 @@
 """The Erlang distribution: the sum of a whole number of exponential waiting times."""
 
 import jax.numpy as jnp
-from jax import lax
+from jax import Array, lax
 from jax.scipy.special import gammainc, gammaln
 from numpyro.distributions import constraints
-from numpyro.distributions.util import promote_shapes, validate_sample
+from numpyro.distributions.util import validate_sample
 
-from aevb.distributions._quantile_distribution import QuantileDistribution
+from aevb.distributions._quantile_distribution import QuantileDistribution, promote_parameters
 from aevb.distributions._quantiles import log_gamma_quantile
 
 
@@ -35,19 +35,18 @@ class Erlang(QuantileDistribution):
     reparametrized_params = ["rate"]
 
     def __init__(self, shape, rate=1.0, *, validate_args=None):
-        self.concentration, self.rate = promote_shapes(shape, rate)
-        batch_shape = lax.broadcast_shapes(jnp.shape(shape), jnp.shape(rate))
+        (self.concentration, self.rate), batch_shape = promote_parameters(shape, rate)
         super().__init__(batch_shape, validate_args=validate_args)
 
     @validate_sample
-    def log_prob(self, value):
+    def log_prob(self, value: Array):
         k, scaled = self.concentration, self.rate * value
         return (k - 1) * jnp.log(scaled) - scaled + jnp.log(self.rate) - gammaln(k)
 
-    def cdf(self, value):
+    def cdf(self, value: Array):
         return gammainc(self.concentration, self.rate * jnp.maximum(value, 0))
 
-    def icdf(self, q):
+    def icdf(self, q: Array):
         k = lax.stop_gradient(self.concentration)
         return jnp.exp(log_gamma_quantile(k, q)) / self.rate
 

@@ -1,12 +1,12 @@
 """Fisher and Snedecor's F: the ratio of two scaled chi-squared variables."""
 
 import jax.numpy as jnp
-from jax import lax
+from jax import Array
 from jax.scipy.special import betainc, betaln
 from numpyro.distributions import constraints
-from numpyro.distributions.util import promote_shapes, validate_sample
+from numpyro.distributions.util import validate_sample
 
-from aevb.distributions._quantile_distribution import QuantileDistribution
+from aevb.distributions._quantile_distribution import QuantileDistribution, promote_parameters
 from aevb.distributions._quantiles import beta_offset
 
 
@@ -34,22 +34,21 @@ class FisherSnedecor(QuantileDistribution):
     reparametrized_params = ["df1", "df2"]
 
     def __init__(self, df1, df2, *, validate_args=None):
-        self.df1, self.df2 = promote_shapes(df1, df2)
-        batch_shape = lax.broadcast_shapes(jnp.shape(df1), jnp.shape(df2))
+        (self.df1, self.df2), batch_shape = promote_parameters(df1, df2)
         super().__init__(batch_shape, validate_args=validate_args)
 
     @validate_sample
-    def log_prob(self, value):
+    def log_prob(self, value: Array):
         a, b = self.df1 / 2, self.df2 / 2
         log_odds = jnp.log(a / b) + jnp.log(value)
         log_fractions = a * _log_sigmoid(log_odds) + b * _log_sigmoid(-log_odds)
         return log_fractions - jnp.log(value) - betaln(a, b)
 
-    def cdf(self, value):
+    def cdf(self, value: Array):
         odds = self.df1 * jnp.maximum(value, 0) / self.df2
         return betainc(self.df1 / 2, self.df2 / 2, odds / (1 + odds))
 
-    def icdf(self, q):
+    def icdf(self, q: Array):
         return jnp.exp(beta_offset(self.df1 / 2, self.df2 / 2, q))
 
     @property

@@ -1,6 +1,7 @@
 """The Rayleigh distribution: the length of a two-dimensional Gaussian vector."""
 
 import jax.numpy as jnp
+from jax import Array
 from numpyro.distributions import constraints
 from numpyro.distributions.util import validate_sample
 
@@ -32,14 +33,14 @@ class Rayleigh(QuantileDistribution):
         super().__init__(jnp.shape(scale), validate_args=validate_args)
 
     @validate_sample
-    def log_prob(self, value):
+    def log_prob(self, value: Array):
         standard = value / self.scale
         return jnp.log(standard / self.scale) - standard**2 / 2
 
-    def cdf(self, value):
+    def cdf(self, value: Array):
         return -jnp.expm1(-((jnp.maximum(value, 0) / self.scale) ** 2) / 2)
 
-    def icdf(self, q):
+    def icdf(self, q: Array):
         return self.scale * jnp.sqrt(-2 * jnp.log1p(-q))
 
     @property

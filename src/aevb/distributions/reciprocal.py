@@ -1,14 +1,14 @@
 """The reciprocal (log-uniform) distribution: a density proportional to 1/z on an interval."""
 
 import jax.numpy as jnp
-from jax import lax
+from jax import Array
 from numpyro.distributions import constraints
-from numpyro.distributions.util import promote_shapes, validate_sample
+from numpyro.distributions.util import validate_sample
 
-from aevb.distributions._quantile_distribution import QuantileDistribution
+from aevb.distributions._quantile_distribution import BoundedDistribution, promote_parameters
 
 
-class Reciprocal(QuantileDistribution):
+class Reciprocal(BoundedDistribution):
     r"""Reciprocal distribution.
 
     .. math:: q(z) = \frac{1}{z \log(b / a)}, \qquad a \le z \le b
@@ -31,26 +31,21 @@ class Reciprocal(QuantileDistribution):
     reparametrized_params = ["low", "high"]
 
     def __init__(self, low, high, *, validate_args=None):
-        self.low, self.high = promote_shapes(low, high)
-        batch_shape = lax.broadcast_shapes(jnp.shape(low), jnp.shape(high))
+        (self.low, self.high), batch_shape = promote_parameters(low, high)
         super().__init__(batch_shape, validate_args=validate_args)
-
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
-        return constraints.interval(self.low, self.high)
 
     @property
     def _log_ratio(self):
         return jnp.log(self.high / self.low)
 
     @validate_sample
-    def log_prob(self, value):
+    def log_prob(self, value: Array):
         return -jnp.log(value) - jnp.log(self._log_ratio)
 
-    def cdf(self, value):
-        return jnp.clip(jnp.log(value / self.low) / self._log_ratio, 0, 1)
+    def cdf(self, value: Array):
+        return jnp.log(jnp.clip(value, self.low, self.high) / self.low) / self._log_ratio
 
-    def icdf(self, q):
+    def icdf(self, q: Array):
         return self.low * jnp.exp(q * self._log_ratio)
 
     @property

@@ -1,14 +1,16 @@
 """The triangular distribution on an interval."""
 
+from typing import Any
+
 import jax.numpy as jnp
-from jax import lax
+from jax import Array
 from numpyro.distributions import constraints
-from numpyro.distributions.util import promote_shapes, validate_sample
+from numpyro.distributions.util import validate_sample
 
-from aevb.distributions._quantile_distribution import QuantileDistribution
+from aevb.distributions._quantile_distribution import BoundedDistribution, promote_parameters
 
 
-class Triangular(QuantileDistribution):
+class Triangular(BoundedDistribution):
     r"""Triangular distribution: the density rises linearly from ``low`` to ``mode`` and falls linearly to ``high``.
 
     .. math::
@@ -29,16 +31,11 @@ class Triangular(QuantileDistribution):
 
     arg_constraints = {"low": constraints.real, "mode": constraints.real, "high": constraints.real}
     reparametrized_params = ["low", "mode", "high"]
-    mode = None  # a parameter of this family: makes numpyro's read-only property of that name settable
+    mode: Any = None  # a parameter of this family: makes numpyro's read-only property of that name settable
 
     def __init__(self, low, mode, high, *, validate_args=None):
-        self.low, self.mode, self.high = promote_shapes(low, mode, high)
-        batch_shape = lax.broadcast_shapes(jnp.shape(low), jnp.shape(mode), jnp.shape(high))
+        (self.low, self.mode, self.high), batch_shape = promote_parameters(low, mode, high)
         super().__init__(batch_shape, validate_args=validate_args)
-
-    @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
-        return constraints.interval(self.low, self.high)
 
     @property
     def _width(self):
@@ -49,21 +46,23 @@ class Triangular(QuantileDistribution):
         return (self.mode - self.low) / self._width
 
     @validate_sample
-    def log_prob(self, value):
+    def log_prob(self, value: Array):
         rising = value < self.mode
         distance = jnp.where(rising, value - self.low, self.high - value)
         base = jnp.where(rising, self.mode - self.low, self.high - self.mode)
-        return jnp.log(2 * distance / base) - jnp.log(self._width)
+        # At the mode, also when it is an end of the interval and its base has no length, the height is 2 / width.
+        height = jnp.where(value == self.mode, 1, distance / jnp.where(base > 0, base, 1))
+        return jnp.log(2 * height) - jnp.log(self._width)
 
-    def cdf(self, value):
+    def cdf(self, value: Array):
         c = self._standard_mode
         z = jnp.clip((value - self.low) / self._width, 0, 1)
-        lower = z < c
-        below = z**2 / jnp.where(lower, c, 1)
+        lower = z <= c
+        below = z**2 / jnp.where(lower & (c > 0), c, 1)
         above = 1 - (1 - z) ** 2 / jnp.where(lower, 1, 1 - c)
         return jnp.where(lower, below, above)
 
-    def icdf(self, q):
+    def icdf(self, q: Array):
         c = self._standard_mode
         lower = q < c
         # The branch not taken gets a harmless c: the square root has no derivative at zero.
