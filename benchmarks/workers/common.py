@@ -1,0 +1,30 @@
+"""What all workers share: the data and the way they take turns."""
+
+import gzip
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+NUM_DATA, BATCH_SIZE = 50_000, 100
+DATA_DIM, HIDDEN, LATENT_DIM = 784, 500, 20
+
+
+def load_rows():
+    """Return 50,000 grey-level images as bytes: MNIST where AEVB_DATA has it, random bytes elsewhere (times are the same)."""
+    folder = Path(os.environ.get("AEVB_DATA", "")) / "mnist"
+    for name in ("train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"):
+        path = folder / name
+        if path.exists():
+            raw = gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
+            return np.frombuffer(raw, np.uint8, NUM_DATA * DATA_DIM, 16).reshape(NUM_DATA, DATA_DIM)
+    return np.random.default_rng(0).integers(0, 256, (NUM_DATA, DATA_DIM), dtype=np.uint8)
+
+
+def take_turns(name, samples_per_second):
+    """Announce `name`, then answer each line of standard input with `samples_per_second()`."""
+    samples_per_second()  # compilation and warm-up
+    print(name, flush=True)
+    for _ in sys.stdin:
+        print(samples_per_second(), flush=True)
