@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpyro.distributions import Distribution
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
@@ -107,27 +108,40 @@ def _named_arrays(vae):
     """All arrays of a model by name: parameters, constants, and the optimizer's memory."""
     parameters, constants, _ = split((vae.generative_, vae.recognition_))
     parts = {"parameters": parameters, "constants": constants, "optimizer": vae._optimizer_state}
-    paths, _ = jax.tree_util.tree_flatten_with_path(parts)
-    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in paths}
+    return {name: np.asarray(leaf) for name, leaf in _named_leaves(parts)}
+
+
+def _named_leaves(node, name=""):
+    """Yield the leaves of a pytree in its own order, each with a name that is the same in every process.
+
+    NumPyro flattens a distribution's parameters in the order of a set of strings, another one in each process:
+    by place, a loc could come back as a scale. They are named after their fields instead.
+    """
+    children, _ = jax.tree_util.tree_flatten_with_path(node, is_leaf=lambda child: child is not node)
+    for path, child in children:
+        if not path:
+            yield name, child
+        elif isinstance(node, Distribution):
+            yield from _named_leaves(child, f"{name}.{node.gather_pytree_data_fields()[path[0].key]}")
+        else:
+            yield from _named_leaves(child, name + jax.tree_util.keystr(path))
 
 
 def _fill(vae, arrays, with_optimizer):
     units = (np.zeros(vae.n_features_in_, np.float32), np.ones(vae.n_features_in_, np.float32))
     is_gaussian = vae.likelihood_ == "gaussian"
     models = vae._build_models(vae.n_features_in_, units if is_gaussian else None, jax.random.key(0))
-    vae.generative_, vae.recognition_ = models
-    learner, state = vae._start_learner(num_data=1)
+    learner, state = vae._start_learner(models, num_data=1)
     parts = {"parameters": state.parameters, "constants": state.constants}
     if with_optimizer:
         parts["optimizer"] = state.optimizer_state
-    paths, structure = jax.tree_util.tree_flatten_with_path(parts)
-    filled = jax.tree.unflatten(structure, [_matching(arrays, path, leaf) for path, leaf in paths])
+    leaves = [_matching(arrays, name, leaf) for name, leaf in _named_leaves(parts)]
+    filled = jax.tree.unflatten(jax.tree.structure(parts), leaves)
     vae.generative_, vae.recognition_ = join(filled["parameters"], filled["constants"], learner.skeleton)
     vae._optimizer_state = filled.get("optimizer")
 
 
-def _matching(arrays, path, template):
-    name = jax.tree_util.keystr(path)
+def _matching(arrays, name, template):
     if name not in arrays:
         raise ModelFileError(f"arrays.safetensors lacks {name}.")
     if arrays[name].shape != template.shape:
