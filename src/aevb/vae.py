@@ -3,17 +3,19 @@
 Paper: §3.
 """
 
+from functools import partial
 from types import MethodType
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from numpyro.distributions import Distribution
 from numpyro.distributions.batch_util import promote_batch_shape
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aevb.data.checks import (
@@ -22,11 +24,12 @@ from aevb.data.checks import (
     check_number_type,
     check_parameter,
     check_rows,
+    column_units,
 )
 from aevb.estimators import ESTIMATORS, sgvb_a, sgvb_b
 from aevb.learners import AEVB, AEVBState
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES, OPTIMIZERS
-from aevb.models import DECODERS, GenerativeModel, RecognitionModel, Rescaled, join, split, standard_models
+from aevb.models import DECODERS, GenerativeModel, RecognitionModel, join, split, standard_models
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS, initialize
 from aevb.training import Source, choose_step_size, lower_bounds, rowwise, train
 
@@ -51,7 +54,7 @@ class _MethodAndParameter:
         instance.__dict__[self._name] = value
 
 
-class VAE(TransformerMixin, BaseEstimator):
+class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Variational auto-encoder: a deep latent-variable model, learned by Auto-Encoding Variational Bayes.
 
     .. math:: \log p(x) \ge -D_{KL}(q(z|x) \| p(z)) + E_{q(z|x)}[\log p(x|z)]
@@ -61,12 +64,14 @@ class VAE(TransformerMixin, BaseEstimator):
 
     Args:
         latent_dim: J, number of latent variables.
-        likelihood: p(x|z). ``"bernoulli"`` for data in [0, 1]: for binary data the bound is one on log p(x) in nats; for
-            grey levels it is the average bound over random binarizations with these probabilities, and comparable with
-            neither binary nor continuous results. ``"gaussian"`` for real data; columns are standardized inside, the bound
-            is on the density in the units of X. ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the
-            paper. ``"auto"``: Bernoulli if all of X lies in [0, 1], else Gaussian; ``likelihood_`` tells which.
-        hidden: Widths of the decoder's hidden layers; the encoder has them in reverse order.
+        likelihood: p(x|z). ``"bernoulli"`` for data in [0, 1]: for binary data the bound is one on log p(x) in nats;
+            for grey levels it is the average bound over random binarizations with these probabilities, and comparable
+            with neither binary nor continuous results. ``"gaussian"`` for real data; columns are standardized inside,
+            the bound is on the density in the units of X. ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey
+            Face in the paper. ``"auto"``: Bernoulli if all of X lies in [0, 1], else Gaussian; ``likelihood_`` tells
+            which.
+        hidden: Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
+            order.
         activation: Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
         posterior: q(z|x): ``"gaussian"``, with diagonal covariance.
         learner: ``"aevb"``.
@@ -74,15 +79,17 @@ class VAE(TransformerMixin, BaseEstimator):
         num_samples: L, draws of z for each datapoint and step.
         batch_size: M, datapoints in a step.
         optimizer: ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
-        learning_rate: None for the best known default; with ``"adagrad"`` it is then chosen from {0.01, 0.02, 0.1} by the
-            first iterations on the training set, as in the paper.
+        learning_rate: None for the best known default; with ``"adagrad"`` it is then chosen from {0.01, 0.02, 0.1} by
+            the first iterations on the training set, as in the paper.
         init: ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance.
         max_epochs: Largest number of passes through the data.
-        validation_fraction: Share of the rows held out to notice convergence; 0 for none. Less than ten such rows are not
-            held out.
+        validation_fraction: Share of the rows held out to notice convergence; 0 for none. Less than ten such rows are
+            not held out.
         patience: Epochs without a better held-out bound after which learning stops; the best parameters are kept.
-        parameter_prior: ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum likelihood.
-        prior: p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for N(0, I).
+        parameter_prior: ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum
+            likelihood.
+        prior: p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for
+            N(0, I).
         encoder: Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
         decoder: Your own network for p(x|z): an Equinox module from one z to a numpyro distribution.
         random_state: As in scikit-learn.
@@ -91,7 +98,8 @@ class VAE(TransformerMixin, BaseEstimator):
     Attributes:
         generative_: p(z) p(x|z), an Equinox module.
         recognition_: q(z|x), an Equinox module.
-        history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound, seconds.
+        history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
+            are held out), seconds.
         likelihood_: The likelihood in use.
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"interrupted"`` or ``"diverged"``.
@@ -168,11 +176,11 @@ class VAE(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         X = self._check_training_data(X)
-        key = self._start_models(X)
+        models, key = self._start_models(X)
         rows_key, choice_key, train_key = jax.random.split(key, 3)
-        source = Source(X, self.scale_)
+        source = self._source(X)
         train_rows, validation_rows = self._hold_out(len(X), rows_key)
-        learner, state = self._start_learner(num_data=len(train_rows))
+        learner, state = self._start_learner(models, num_data=len(train_rows))
         setting: dict[str, Any] = {"batch_size": self.batch_size}
         if self.learning_rate_ is None:
             self.learning_rate_ = choose_step_size(learner, state, source, train_rows, key=choice_key, **setting)
@@ -196,8 +204,8 @@ class VAE(TransformerMixin, BaseEstimator):
     def partial_fit(self, X, y=None):
         """Learn from one more batch of rows: one pass through it, from where the model is.
 
-        The first call of an unfitted model starts it, with this batch's units. Of a stream there is no N, so the prior on
-        the parameters plays no part here.
+        The first call of an unfitted model starts it, with this batch's units. Of a stream there is no N, so the prior
+        on the parameters plays no part here.
 
         Args:
             X: (n, D).
@@ -209,30 +217,32 @@ class VAE(TransformerMixin, BaseEstimator):
         self._check_parameters()
         if not hasattr(self, "generative_"):
             X = self._check_training_data(X)
-            self._start_models(X)
-            self.history_, self.stopped_because_, self._optimizer_state = [], "max_epochs", None
+            models, _ = self._start_models(X)
+            optimizer_state, history = None, []
             if self.learning_rate_ is None:
-                self.learning_rate_ = (
-                    0.02  # the middle one of the paper's three: a stream has no first iterations to try on
-                )
+                self.learning_rate_ = 0.02  # the middle one of the paper's three: a stream has no first iterations
         else:
             X = self._check_new_data(X)
-        samples = self.history_[-1]["samples"] if self.history_ else 0
-        learner, state = self._start_learner(num_data=len(X), parameter_prior=False)
-        if self._optimizer_state is not None:
-            state = state._replace(optimizer_state=self._optimizer_state)
+            models = self.generative_, self.recognition_
+            optimizer_state, history = self._optimizer_state, self.history_
+        learner, state = self._start_learner(models, num_data=len(X), parameter_prior=False)
+        if _same_structure(optimizer_state, state.optimizer_state):  # not so at the start, nor with a new optimizer
+            state = state._replace(optimizer_state=optimizer_state)
         trained = train(
             learner,
             state,
-            Source(X, self.scale_),
+            self._source(X),
             np.arange(len(X)),
-            key=jax.random.fold_in(jax.random.key(self.seed_), 1 + len(self.history_)),
+            key=jax.random.fold_in(jax.random.key(self.seed_), 1 + len(history)),
             batch_size=self.batch_size,
             max_epochs=1,
         )
         self._keep(learner, trained.state)
-        for row in trained.history:
-            self.history_.append({**row, "epoch": len(self.history_) + 1, "samples": samples + row["samples"]})
+        samples = history[-1]["samples"] if history else 0
+        rows = [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
+        self.history_, self.stopped_because_ = [*history, *rows], trained.stopped_because
+        if self.stopped_because_ == "interrupted":
+            raise KeyboardInterrupt  # or the caller's loop over batches could not be left
         return self
 
     # ---- coding and generation ---------------------------------------------------------------------------------------
@@ -251,9 +261,9 @@ class VAE(TransformerMixin, BaseEstimator):
     def inverse_transform(self, Z):
         """Return the decoder's mean for each row of Z, (n, D)."""
         check_is_fitted(self)
-        Z = np.asarray(Z)
-        if Z.ndim != 2 or Z.shape[1] != self.latent_dim:
-            raise ValueError(f"Z has shape {Z.shape}; it needs {self.latent_dim} columns, the latent dimensions.")
+        Z = check_array(np.asarray(Z), input_name="Z")
+        if Z.shape[1] != self._n_features_out:
+            raise ValueError(f"Z has shape {Z.shape}; it needs {self._n_features_out} columns, the latent dimensions.")
         return rowwise(_decoder_mean, self.generative_, Source(Z), np.arange(len(Z)))
 
     def reconstruct(self, X):
@@ -292,11 +302,13 @@ class VAE(TransformerMixin, BaseEstimator):
         Returns:
             (n,).
         """
+        num_samples = self.num_samples if num_samples is None else num_samples
+        check_parameter("num_samples", num_samples, kind=int, low=1)
         rows, source, _ = self._read(X)
         bound = sgvb_b if self.estimator == "sgvb-b" else sgvb_a
         key = jax.random.key(self.seed_)
         models = self.generative_, self.recognition_
-        return lower_bounds(*models, source, rows, key, bound, num_samples or self.num_samples).astype(np.float64)
+        return lower_bounds(*models, source, rows, key, bound, num_samples).astype(np.float64)
 
     def score(self, X, y=None):
         """Return the average estimated lower bound of log p(x) over the rows of X, in nats a datapoint."""
@@ -329,88 +341,121 @@ class VAE(TransformerMixin, BaseEstimator):
         if self.patience is not None:
             check_parameter("patience", self.patience, kind=int, low=1)
         if self.learning_rate is not None:
-            check_parameter("learning_rate", self.learning_rate, kind=float, low=0)
+            check_parameter("learning_rate", self.learning_rate, kind=float, above=0)
         if not isinstance(self.optimizer, optax.GradientTransformation):
             check_parameter("optimizer", self.optimizer, choices=OPTIMIZERS)
-        for width in self.hidden:
+        for width in self._hidden_widths():
             check_parameter("hidden", width, kind=int, low=1)
 
     def _check_training_data(self, X):
         X = self._check_matrix(X, reset=True)
         if len(X) < 2:
             raise ValueError(f"X has n_samples = {len(X)}; learning needs at least 2 rows.")
-        in_unit_interval = X.min() >= 0 and (X.max() <= 1 or X.dtype == np.uint8)
-        auto = "bernoulli" if in_unit_interval else "gaussian"
-        self.likelihood_ = auto if self.likelihood == "auto" else self.likelihood
+        is_bytes, largest = X.dtype == np.uint8, X.max()
+        auto = "bernoulli" if X.min() >= 0 and (largest <= 1 or is_bytes) else "gaussian"
+        likelihood = auto if self.likelihood == "auto" else self.likelihood
         # Bytes are grey levels where values have to lie in [0, 1]; bytes that are all 0 or 1 are that already.
-        are_grey_bytes = X.dtype == np.uint8 and X.max() > 1 and self.likelihood_ in UNIT_INTERVAL_LIKELIHOODS
-        self.scale_ = 1 / 255 if are_grey_bytes else 1.0
-        check_rows(X, self.likelihood_, scale=self.scale_)
-        if self.likelihood_ != "bernoulli" and self.decoder is None:
+        are_grey_bytes = is_bytes and largest > 1 and likelihood in UNIT_INTERVAL_LIKELIHOODS
+        scale = 1 / 255 if are_grey_bytes else 1.0
+        check_rows(X, self._support(likelihood), scale=scale)
+        if likelihood != "bernoulli" and self.decoder is None:
             check_columns_vary(X)
+        self.likelihood_, self.scale_ = likelihood, scale
         return X
 
     def _check_new_data(self, X):
         check_is_fitted(self)
         X = self._check_matrix(X, reset=False)
-        check_rows(X, self.likelihood_, scale=self.scale_)
+        check_rows(X, self._support(self.likelihood_), scale=self._scale_of(X))
         return X
 
-    def _check_matrix(self, X, *, reset):
+    def _support(self, likelihood):
+        """Return the likelihood whose support X has to lie in; a decoder of the user's own has one of its own."""
+        return likelihood if self.decoder is None else None
+
+    def _scale_of(self, X):
+        return self.scale_ if X.dtype == np.uint8 else 1.0
+
+    def _source(self, X):
+        return Source(X, self._scale_of(X))
+
+    def _hidden_widths(self):
+        return tuple(np.atleast_1d(np.asarray(self.hidden, dtype=object)).tolist())
+
+    def _check_matrix(self, X: Any, *, reset) -> np.ndarray:
         try:
-            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        except ValueError:
+            matrix: Any = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        except ValueError as error:
             check_number_type(X)  # says where, if that was it
+            if np.ndim(X) > 2:
+                raise ValueError(f"{error} Flatten images and the like first: X.reshape(len(X), -1).") from None
             raise
-        return X if X.dtype != np.float16 else X.astype(np.float32)
+        if matrix.dtype in (np.bool_, np.uint8, np.float32, np.float64):
+            return matrix
+        return matrix.astype(
+            np.float32 if matrix.dtype.itemsize <= 2 else np.float64
+        )  # JAX would cut 64-bit integers short
 
     def _read(self, X):
         X = self._check_new_data(X)
         dtype = X.dtype if X.dtype == np.float64 else np.dtype(np.float32)
-        scale = self.scale_ if X.dtype == np.uint8 else 1.0
-        return np.arange(len(X)), Source(X, scale), dtype
+        return np.arange(len(X)), self._source(X), dtype
 
     def _seed(self, random_state):
         return int(check_random_state(random_state).randint(2**31 - 1))
 
     def _start_models(self, X):
-        """Set up models with their starting values; return the key for what follows."""
+        """Return models with their starting values, and the key for what follows."""
         self.seed_ = self._seed(self.random_state)
         init_key, key = jax.random.split(jax.random.key(self.seed_))
-        units = _units(X) if self.likelihood_ == "gaussian" else None
-        self.generative_, self.recognition_ = self._build_models(X.shape[1], units, init_key)
+        units = column_units(X) if self.likelihood_ == "gaussian" else None
+        models = self._build_models(X.shape[1], units, init_key)
+        if any(part is not None for part in (self.prior, self.encoder, self.decoder)):
+            self._check_models(*models, X.shape[1])
         self.learning_rate_ = self._initial_learning_rate()
-        return key
+        return models, key
 
     def _build_models(self, data_dim, units, key):
-        generative, recognition = standard_models(
-            data_dim, self.latent_dim, self.hidden, self.likelihood_, self.activation, units
-        )
-        parameters, constants, skeleton = split((generative, recognition))
-        generative, recognition = join(initialize(parameters, key, self.init), constants, skeleton)
+        sizes = data_dim, self.latent_dim, self._hidden_widths()
+        generative, recognition = _standard_models(sizes, self.likelihood_, self.activation, units, key, self.init)
         # Networks of the user's own come with their own starting values.
         prior = generative.prior if self.prior is None else self.prior
         decoder = generative.decoder if self.decoder is None else self.decoder
         encoder = recognition.encoder if self.encoder is None else self.encoder
+        self._n_features_out = self.latent_dim
         return GenerativeModel(prior, decoder), RecognitionModel(encoder)
+
+    def _check_models(self, generative, recognition, data_dim):
+        """Refuse parts that do not fit together, and an estimator that cannot treat them, by tracing alone."""
+        x, z, key = jnp.zeros(data_dim), jnp.zeros(self.latent_dim), jax.random.key(0)
+        parts = {
+            "encoder": (lambda: recognition(x), z.shape, "latent_dim"),
+            "prior": (generative.latent_distribution, z.shape, "latent_dim"),
+            "decoder": (lambda: generative.decoder(z), x.shape, "the number of columns of X"),
+        }
+        for name, (part, wanted, meaning) in parts.items():
+            shape = jax.eval_shape(lambda part=part, name=name: _as_distribution(part(), name).sample(key)).shape
+            if shape != wanted:
+                raise ValueError(f"{name}: its draws have shape {shape}, and {wanted} is wanted: {meaning}.")
+        noise = jax.eval_shape(lambda: recognition.noise(x).sample(key, (self.num_samples,)))
+        jax.eval_shape(partial(ESTIMATORS[self.estimator], generative, recognition, x), noise)
 
     def _initial_learning_rate(self):
         if isinstance(self.optimizer, optax.GradientTransformation):
             return 1.0 if self.learning_rate is None else self.learning_rate
         return DEFAULT_LEARNING_RATES.get(self.optimizer) if self.learning_rate is None else self.learning_rate
 
-    def _start_learner(self, num_data, parameter_prior=None):
+    def _start_learner(self, models: tuple[GenerativeModel, RecognitionModel], num_data, parameter_prior=None):
         use_prior = self.parameter_prior == "normal" if parameter_prior is None else parameter_prior
-        is_named = isinstance(self.optimizer, str)
         learner = AEVB(
-            skeleton=split((self.generative_, self.recognition_)).skeleton,
+            skeleton=split(models).skeleton,
             num_data=num_data,
             estimator=ESTIMATORS[self.estimator],
             num_samples=self.num_samples,
-            optimizer=OPTIMIZERS[self.optimizer] if is_named else self.optimizer,
+            optimizer=OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer,
             parameter_prior=use_prior,
         )
-        return learner, learner.init(self.generative_, self.recognition_, self.learning_rate_ or 0.0)
+        return learner, learner.init(*models, self.learning_rate_ or 0.0)
 
     def _hold_out(self, num_rows, key):
         num_held_out = int(self.validation_fraction * num_rows)
@@ -433,9 +478,22 @@ class VAE(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _units(X):
-    mean, std = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-    return mean.astype(np.float32), std.astype(np.float32)
+@eqx.filter_jit  # one program; each array's own would take a second longer
+def _standard_models(sizes, likelihood, activation, units, key, init):
+    parameters, constants, skeleton = split(
+        standard_models(*sizes, likelihood=likelihood, activation=activation, units=units)
+    )
+    return join(initialize(parameters, key, init), constants, skeleton)
+
+
+def _same_structure(one, other):
+    return jax.tree.structure(one) == jax.tree.structure(other)
+
+
+def _as_distribution(value, name):
+    if not isinstance(value, Distribution):
+        raise TypeError(f"{name}: gives a {type(value).__name__}; it has to be a numpyro distribution.")
+    return value
 
 
 def _posterior_mean(recognition, x):

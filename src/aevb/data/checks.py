@@ -1,53 +1,83 @@
 """Bad input is refused before any work is done, with the argument, the place, the value, and what to do."""
 
+import difflib
 import numbers
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 UNIT_INTERVAL_LIKELIHOODS = ("bernoulli", "sigmoid-gaussian")
 
 
-def check_rows(X: np.ndarray, likelihood: str, *, scale: float = 1.0) -> None:
+_BLOCK_BYTES = 16_000_000  # data are looked at in blocks, so that a check does not need the memory of a copy
+
+
+def check_rows(X: np.ndarray, likelihood: str | None, *, scale: float = 1.0) -> None:
     """Check the values of a data matrix for a likelihood.
 
     Args:
         X: (N, D), numbers.
-        likelihood: ``"bernoulli"``, ``"gaussian"`` or ``"sigmoid-gaussian"``.
+        likelihood: ``"bernoulli"``, ``"gaussian"`` or ``"sigmoid-gaussian"``; None for one that takes any number.
         scale: What stored values are multiplied by before they are used.
 
     Raises:
         ValueError: Naming the first bad row and column and its value.
     """
     if np.issubdtype(X.dtype, np.floating):
-        _refuse(X, ~np.isfinite(X), "NaN and infinity are not data here", "drop or fill those rows")
+        _refuse(X, lambda x: ~np.isfinite(x), "NaN and infinity are not data here", "drop or fill those rows")
         if X.dtype == np.float64:
             limit = np.finfo(np.float32).max
-            beyond = (X > limit) | (X < -limit)
-            _refuse(X, beyond, "the model computes in float32, whose range it exceeds", "rescale the column")
+            reason = "the model computes in float32, whose range it exceeds"
+            _refuse(X, lambda x: np.abs(x) > limit, reason, "rescale the column")
     if likelihood in UNIT_INTERVAL_LIKELIHOODS and (X.min() < 0 or X.max() * scale > 1):
-        outside = (X < 0) | (X * scale > 1)
         advice = "divide pixels by 255, use sklearn.preprocessing.MinMaxScaler, or set likelihood='gaussian'"
-        _refuse(X, outside, f"likelihood='{likelihood}' takes values in [0, 1]", advice)
+        reason = f"likelihood='{likelihood}' takes values in [0, 1]"
+        _refuse(X, lambda x: (x < 0) | (x * scale > 1), reason, advice)
 
 
 def check_columns_vary(X: np.ndarray) -> None:
-    """Refuse a constant column: a Gaussian can make its likelihood there as large as it likes."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    constant = np.flatnonzero(low == high)
+    """Refuse a column that is constant in float32: a Gaussian can make its likelihood there as large as it likes."""
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    float32 = np.finfo(np.float32)
+    constant = np.flatnonzero(high - low <= np.maximum(4 * float32.eps * np.maximum(abs(low), abs(high)), float32.tiny))
     if constant.size:
         column = constant[0]
+        values = f"every row has {low[column]}"
+        if low[column] != high[column]:
+            values = f"all rows lie between {low[column]} and {high[column]}, the same number in float32"
         raise ValueError(
-            f"X: column {column} is constant (every row has {low[column]!r}; {constant.size} such column(s)). Under a "
-            "Gaussian likelihood its density has no bound. Drop it with sklearn.feature_selection.VarianceThreshold()."
+            f"X: column {column} is constant ({values}; {constant.size} such column(s)). Under a Gaussian likelihood "
+            "its density has no bound. Drop it with sklearn.feature_selection.VarianceThreshold(), or bring out what "
+            "varies with sklearn.preprocessing.StandardScaler()."
         )
 
 
-def _refuse(X, bad, reason, advice):
-    if bad.any():
-        row, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
+def column_units(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns' means and standard deviations (1 for a constant column), in float32."""
+    mean = X.mean(axis=0, dtype=np.float64)
+    variance = sum(np.square(block - mean).sum(axis=0) for block in _blocks(X)) / len(X)
+    return mean.astype(np.float32), np.sqrt(np.where(variance > 0, variance, 1.0)).astype(np.float32)
+
+
+def _blocks(X):
+    num_rows = max(_BLOCK_BYTES // (8 * X.shape[1]), 1)
+    return (X[start : start + num_rows] for start in range(0, len(X), num_rows))
+
+
+def _refuse(X, is_bad: Callable, reason, advice):
+    """Raise for the first of the bad values, if there are any."""
+    first, count, seen = None, 0, 0
+    for block in _blocks(X):
+        bad = is_bad(block)
+        count += np.count_nonzero(bad)
+        if count and first is None:
+            row, column = np.unravel_index(np.argmax(bad), bad.shape)
+            first = seen + row, column
+        seen += len(block)
+    if first is not None:
         raise ValueError(
-            f"X: the value at row {row}, column {column} is {X[row, column]!r} ({int(bad.sum())} such value(s) in all): "
+            f"X: the value at row {first[0]}, column {first[1]} is {X[first].item()!r} ({count} such value(s) in all): "
             f"{reason}. What to do: {advice}."
         )
 
@@ -69,7 +99,9 @@ def check_number_type(X) -> None:
                 ) from None
 
 
-def check_parameter(name: str, value, *, choices: Iterable | None = None, kind=None, low=None, high=None) -> None:
+def check_parameter(
+    name: str, value, *, choices: Iterable | None = None, kind=None, low=None, high=None, above=None
+) -> None:
     """Check one constructor argument.
 
     Args:
@@ -79,18 +111,25 @@ def check_parameter(name: str, value, *, choices: Iterable | None = None, kind=N
         kind: ``int`` or ``float``.
         low: Smallest allowed number.
         high: Largest allowed number.
+        above: A number that is just too small.
 
     Raises:
         ValueError: Saying what was given and what is allowed.
     """
     if choices is not None:
-        if value not in choices:
+        choices = list(choices)
+        if not (isinstance(value, str | None) and value in choices):
+            names = [choice for choice in choices if isinstance(choice, str)]
+            close = difflib.get_close_matches(str(value).lower(), names, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
             allowed = ", ".join(repr(choice) for choice in choices)
-            raise ValueError(f"{name}={value!r} is not known. Choose one of {allowed}.")
+            raise ValueError(f"{name}={value!r} is not known.{hint} Choose one of {allowed}.")
         return
     number = numbers.Integral if kind is int else numbers.Real
-    is_number = isinstance(value, number) and not isinstance(value, bool)
-    if not is_number or (low is not None and value < low) or (high is not None and value > high):
+    is_number = isinstance(value, number) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
+    rules = {"at least": (low, operator.ge), "at most": (high, operator.le), "more than": (above, operator.gt)}
+    limits = [(words, limit, holds) for words, (limit, holds) in rules.items() if limit is not None]
+    if not is_number or not all(holds(value, limit) for _, limit, holds in limits):
         wanted = "a whole number" if kind is int else "a number"
-        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
-        raise ValueError(f"{name}={value!r} is not allowed. Give {wanted} of {' and '.join(limits)}.")
+        allowed = " and ".join(f"{words} {limit}" for words, limit, _ in limits)
+        raise ValueError(f"{name}={value!r} is not allowed. Give {wanted} of {allowed}.")
