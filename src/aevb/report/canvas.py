@@ -1,0 +1,93 @@
+"""One look for all pictures: sizes, colours, type, and how they reach the disk."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from aevb.files import written_whole
+
+DPI = 160
+INK, FAINT, RULE = "#1f2328", "#6e7781", "#d8dee4"  # text, lesser text, thin lines
+# After Petroff, "Accessible color sequences for data visualization" (2021), its greys replaced.
+COLOURS = (
+    "#3f90da",
+    "#bd1f01",
+    "#ffa90e",
+    "#832db6",
+    "#5fb7b9",
+    "#e76300",
+    "#717581",
+    "#a96b59",
+    "#e377c2",
+    "#2f8f4e",
+)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty white figure of this size in inches."""
+    return Figure(figsize=(width, height), dpi=DPI, facecolor="white")
+
+
+def save(figure: Figure, path) -> Path:
+    """Write a figure as PNG, whole or not at all; return where."""
+    with written_whole(path) as scratch:
+        figure.savefig(scratch, format="png", dpi=DPI, metadata={"Software": "aevb"})
+    return Path(path)
+
+
+def plot_axes(figure: Figure, box: tuple[float, float, float, float]) -> Axes:
+    """Return axes for a plot, with few lines; the box is (left, bottom, width, height) in inches."""
+    axes = figure.add_axes(_in_fractions(figure, box))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(which="both", colors=FAINT, labelcolor=INK, labelsize=9, width=0.8)
+    axes.set_axisbelow(True)
+    return axes
+
+
+def image_axes(figure: Figure, box: tuple[float, float, float, float]) -> Axes:
+    """Return axes without any lines; the box is (left, bottom, width, height) in inches."""
+    axes = figure.add_axes(_in_fractions(figure, box))
+    axes.spines[:].set_visible(False)
+    axes.set(xticks=[], yticks=[])
+    return axes
+
+
+def write_title(figure: Figure, title: str, subtitle: str = "", left: float = 0.3) -> None:
+    """Write a heading into the top left corner, and a lesser line below it."""
+    width, height = figure.get_size_inches()
+    style: dict[str, Any] = {"ha": "left", "va": "baseline"}
+    figure.text(left / width, 1 - 0.40 / height, title, color=INK, fontsize=13, weight="bold", **style)
+    figure.text(left / width, 1 - 0.64 / height, subtitle, color=FAINT, fontsize=9, **style)
+
+
+def tile(images: np.ndarray, columns: int) -> np.ndarray:
+    """Lay images of one shape out in rows, from the top left, without gaps.
+
+    Args:
+        images: (n, height, width).
+        columns: Images in a row.
+
+    Returns:
+        One image; what remains of the last row is nan.
+
+    Example:
+        >>> tile(np.arange(4.0).reshape(4, 1, 1), columns=2)
+        array([[0., 1.],
+               [2., 3.]])
+    """
+    num_images, height, width = images.shape
+    sheet = np.full((-(-num_images // columns) * height, columns * width), np.nan)
+    for number, image in enumerate(images):
+        row, column = divmod(number, columns)
+        sheet[row * height : (row + 1) * height, column * width : (column + 1) * width] = image
+    return sheet
+
+
+def _in_fractions(figure, box):
+    width, height = figure.get_size_inches()
+    left, bottom, box_width, box_height = box
+    return (left / width, bottom / height, box_width / width, box_height / height)

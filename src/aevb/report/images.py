@@ -1,0 +1,172 @@
+"""Pictures made of a model's images: the latent manifold, reconstructions, samples.
+
+Paper: Figure 4, Figure 5, App. A.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from jax.scipy.special import ndtr, ndtri
+
+from aevb.data.checks import UNIT_INTERVAL_LIKELIHOODS
+from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, write_title
+from aevb.vae import VAE
+
+INK_ON_PAPER = "gray_r"  # large values are dark: right for handwriting; "gray" is right for photographs
+
+
+def manifold_grid(size: int = 20) -> np.ndarray:
+    r"""Return the latent coordinates of the manifold's tiles, row by row from the top left.
+
+    .. math:: z = (\Phi^{-1}(u), \Phi^{-1}(v)), \quad u, v \in \{(i + 1/2) / n : i = 0, \dots, n - 1\}
+
+    Linearly spaced coordinates on the unit square, through the inverse CDF of the Gaussian. They are the centres of
+    n x n cells, so each tile stands for the same probability under the prior, and none for infinity.
+
+    Args:
+        size: n.
+
+    Returns:
+        (size * size, 2); the first coordinate grows to the right, the second upwards.
+
+    Example:
+        >>> manifold_grid(2).round(3)
+        array([[-0.674,  0.674],
+               [ 0.674,  0.674],
+               [-0.674, -0.674],
+               [ 0.674, -0.674]], dtype=float32)
+
+    Paper: Figure 4, App. A.
+    """
+    unit = (np.arange(size, dtype=np.float32) + 0.5) / size
+    values = np.asarray(ndtri(unit))
+    right, up = np.meshgrid(values, values[::-1])
+    return np.stack([right.ravel(), up.ravel()], axis=-1)
+
+
+def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cmap: str = INK_ON_PAPER) -> Path:
+    """Draw what the decoder makes of the plane of latent variables, for a model with two and the prior N(0, I).
+
+    Args:
+        vae: A fitted model with ``latent_dim=2``.
+        path: Where the PNG goes.
+        image_shape: (height, width) of a row as an image.
+        size: Tiles along each side.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: The model does not have two latent variables.
+
+    Paper: Figure 4, App. A.
+    """
+    if vae.latent_dim != 2:
+        raise ValueError(f"This picture is of a plane: it needs a model with latent_dim=2, not {vae.latent_dim}.")
+    means = vae.inverse_transform(manifold_grid(size)).reshape(-1, *image_shape)
+    sheet = tile(means, size)
+    width, left, bottom, top = 7.0, 0.62, 0.62, 0.86
+    height = width * sheet.shape[0] / sheet.shape[1]
+    figure = new_figure(left + width + 0.3, bottom + height + top)
+    subtitle = f"means of p(x|z) at {size} × {size} points that are equally likely under the prior"
+    write_title(figure, "The latent plane, decoded", subtitle, left)
+    axes = image_axes(figure, (left, bottom, width, height))
+    _show(axes, sheet, _limits(vae, means), cmap)
+    # The axes are linear in the Gaussian's CDF; the ticks stand where z has whole values.
+    marks = np.array([-2, -1, 0, 1, 2])
+    names = [str(mark).replace("-", "−") for mark in marks]
+    shares = np.asarray(ndtr(marks.astype(np.float32)))
+    axes.set_xticks(shares * sheet.shape[1] - 0.5, names)
+    axes.set_yticks((1 - shares) * sheet.shape[0] - 0.5, names)
+    axes.tick_params(colors=FAINT, labelcolor=INK, labelsize=9, width=0.8, length=3)
+    axes.set_xlabel("$z_1$", color=INK, labelpad=2)
+    axes.set_ylabel("$z_2$", color=INK, rotation=0, labelpad=8, va="center")
+    return save(figure, path)
+
+
+def reconstructions(
+    vae: VAE, path, rows: np.ndarray, image_shape: tuple[int, int], *, columns: int = 10, cmap: str = INK_ON_PAPER
+) -> Path:
+    """Draw images above what the model makes of them: the decoder's mean at the posterior mean.
+
+    Args:
+        vae: A fitted model.
+        path: Where the PNG goes.
+        rows: (n, D), as for ``fit``.
+        image_shape: (height, width) of a row as an image.
+        columns: Images in a row.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+    """
+    originals = _as_values(vae, rows).reshape(-1, *image_shape)
+    made = vae.reconstruct(rows).reshape(-1, *image_shape)
+    limits = _limits(vae, originals)
+    bands = range(0, len(originals), columns)
+    cell, left, space, top = 0.7, 1.35, 0.3, 0.92
+    cell_height = cell * image_shape[0] / image_shape[1]
+    band_height = 2 * cell_height + space
+    figure = new_figure(left + columns * cell + 0.3, top + len(bands) * band_height)
+    write_title(figure, "Reconstructions", "below each image the decoder's mean at its code, the posterior mean of z")
+    for number, start in enumerate(bands):
+        for place, (name, images) in enumerate((("original", originals), ("reconstruction", made))):
+            images = images[start : start + columns]
+            width = len(images) * cell
+            bottom = (len(bands) - number) * band_height - (place + 1) * cell_height
+            axes = image_axes(figure, (left, bottom, width, cell_height))
+            _show(axes, tile(images, len(images)), limits, cmap)
+            axes.text(
+                -0.12 / width, 0.5, name, color=INK, fontsize=9, ha="right", va="center", transform=axes.transAxes
+            )
+    return save(figure, path)
+
+
+def samples(
+    vae: VAE, path, image_shape: tuple[int, int], *, size: int = 10, seed: int = 0, cmap: str = INK_ON_PAPER
+) -> Path:
+    """Draw new images: the means of p(x|z) for z drawn from the prior, and beside them draws from p(x|z) at the same z.
+
+    Args:
+        vae: A fitted model.
+        path: Where the PNG goes.
+        image_shape: (height, width) of a row as an image.
+        size: Images along each side of the two panels.
+        seed: Of the draws.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+
+    Paper: Figure 5, App. A.
+    """
+    means = vae.sample(size**2, mean=True, random_state=seed).reshape(-1, *image_shape)
+    draws = vae.sample(size**2, random_state=seed).reshape(-1, *image_shape)
+    limits = _limits(vae, means)
+    width, left, space, bottom, top = 4.2, 0.3, 0.4, 0.3, 1.2
+    height = width * image_shape[0] / image_shape[1]
+    figure = new_figure(2 * left + 2 * width + space, bottom + height + top)
+    write_title(figure, "New images from the model", f"z drawn from the prior; {vae.latent_dim} latent variables")
+    for place, (name, images) in enumerate((("means of p(x|z)", means), ("draws from p(x|z), at the same z", draws))):
+        axes = image_axes(figure, (left + place * (width + space), bottom, width, height))
+        _show(axes, tile(images, size), limits, cmap)
+        axes.text(0, 1.02, name, color=INK, fontsize=10, transform=axes.transAxes, va="bottom")
+    return save(figure, path)
+
+
+def _show(axes, sheet, limits, cmap):
+    axes.imshow(sheet, cmap=cmap, vmin=limits[0], vmax=limits[1], interpolation="nearest", aspect="auto")
+
+
+def _as_values(vae, rows):
+    """Return rows in the units that the decoder speaks."""
+    rows = np.asarray(rows)
+    return rows * np.float32(vae.scale_) if rows.dtype == np.uint8 else rows
+
+
+def _limits(vae, images):
+    """Return the values at the two ends of the colour map."""
+    if vae.likelihood_ in UNIT_INTERVAL_LIKELIHOODS:
+        return 0.0, 1.0
+    return float(images.min()), float(images.max())

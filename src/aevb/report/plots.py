@@ -1,0 +1,145 @@
+"""Plots of what happened and of what was found: the learning curve, the latent codes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from aevb.report.canvas import COLOURS, FAINT, INK, RULE, new_figure, plot_axes, save, write_title
+from aevb.vae import VAE
+
+MAX_CLASSES = 20  # more values than that are a quantity, not classes
+_CURVES = {"training": ("lower_bound", COLOURS[0]), "held out": ("validation_lower_bound", COLOURS[1])}
+
+
+def learning_curve(vae: VAE, path) -> Path:
+    """Draw the bound against the training samples seen: of the training data, and of the rows held out in ``fit``.
+
+    Args:
+        vae: A fitted model.
+        path: Where the PNG goes.
+
+    Returns:
+        The path.
+    """
+    history = vae.history_
+    seen = [row["samples"] for row in history]
+    figure = new_figure(7.2, 4.6)
+    subtitle = "nats a datapoint; the training curve is the average during each epoch, while the model still changed"
+    write_title(figure, "Lower bound while learning", subtitle)
+    axes = plot_axes(figure, (0.78, 0.62, 5.5, 3.1))
+    axes.grid(axis="y", color=RULE, linewidth=0.8)
+    ends = []
+    for name, (column, colour) in _CURVES.items():
+        bounds = [row[column] for row in history if column in row]
+        if bounds:
+            axes.plot(seen, bounds, color=colour, linewidth=1.8, marker="o" if len(seen) == 1 else None, markersize=4)
+            ends.append((bounds[-1], name, colour))
+    if len(ends) == 2:
+        held_out = [row["validation_lower_bound"] for row in history]
+        _mark_best(axes, seen, held_out)
+        # The first epoch's average includes its first steps, far below all else: that curve comes in from there.
+        low, high = min(held_out), max(held_out + [row["lower_bound"] for row in history])
+        margin = max(0.08 * (high - low), 1.0)
+        axes.set_ylim(low - margin, high + 2 * margin)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
+    axes.set_xlabel("training samples seen (log scale)", color=INK, fontsize=9)
+    _name_ends(axes, seen[-1], ends)
+    return save(figure, path)
+
+
+def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None = None) -> Path:
+    """Draw the posterior means of rows in the latent plane, coloured by their labels if there are any.
+
+    Args:
+        vae: A fitted model with ``latent_dim=2``.
+        path: Where the PNG goes.
+        rows: (n, D), as for ``fit``.
+        labels: (n,), classes or quantities; they play no part in learning.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: The model does not have two latent variables.
+    """
+    if vae.latent_dim != 2:
+        raise ValueError(f"This picture is of a plane: it needs a model with latent_dim=2, not {vae.latent_dim}.")
+    codes = vae.transform(rows)  # (n, 2)
+    figure = new_figure(7.0, 7.4)
+    note = "" if labels is None else "; the colours are labels, which the model never saw"
+    write_title(
+        figure, "Where the data lies in the latent plane", f"posterior means of {len(codes):,} datapoints{note}"
+    )
+    axes = plot_axes(figure, (0.7, 0.6, 6.0, 6.0))
+    dots: dict[str, Any] = {"s": 10 if len(codes) < 10_000 else 3, "linewidths": 0, "alpha": 0.8}
+    if labels is None:
+        axes.scatter(*codes.T, color=COLOURS[0], **dots)
+    elif len(np.unique(labels)) > MAX_CLASSES:
+        figure.colorbar(axes.scatter(*codes.T, c=labels, cmap="viridis", **dots), ax=axes, fraction=0.04)
+    else:
+        _draw_classes(axes, codes, np.asarray(labels), dots)
+    _draw_prior(axes)
+    reach = max(3.0, 1.05 * float(np.abs(codes).max()))
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+    axes.set_xlabel("$z_1$", color=INK)
+    axes.set_ylabel("$z_2$", color=INK, rotation=0)
+    return save(figure, path)
+
+
+def _draw_classes(axes, codes, labels, dots):
+    """Draw each class in its colour, with its name at the median of its codes."""
+    classes, numbers = np.unique(labels, return_inverse=True)
+    colours = [COLOURS[number % len(COLOURS)] for number in range(len(classes))]
+    axes.scatter(*codes.T, color=[colours[number] for number in numbers], **dots)
+    for number, label in enumerate(classes):
+        x, y = np.median(codes[numbers == number], axis=0)
+        axes.text(x, y, str(label), color=colours[number], **_HEADING)
+
+
+_HEADING: dict[str, Any] = {
+    "fontsize": 18,
+    "weight": "bold",
+    "ha": "center",
+    "va": "center",
+    "path_effects": [withStroke(linewidth=4, foreground="white")],
+}
+
+
+def _draw_prior(axes):
+    """Draw circles that hold half and 95 % of a two-dimensional standard Gaussian."""
+    angle = np.linspace(0, 2 * np.pi, 200)
+    for share in (0.5, 0.95):
+        radius = np.sqrt(-2 * np.log(1 - share))
+        axes.plot(radius * np.cos(angle), radius * np.sin(angle), color=FAINT, linewidth=0.8, linestyle=(0, (4, 4)))
+        halo = [withStroke(linewidth=3, foreground="white")]
+        name = f"{share:.0%} of the prior"
+        axes.text(0, -radius, name, color=FAINT, fontsize=8, ha="center", va="center", path_effects=halo)
+
+
+def _mark_best(axes, seen, bounds):
+    """Mark the epoch whose parameters were kept."""
+    best = int(np.argmax(bounds))
+    colour = _CURVES["held out"][1]
+    axes.plot(seen[best], bounds[best], "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
+    style: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "bottom", "fontsize": 9}
+    name = f"kept: {bounds[best]:.1f}".replace("-", "−")
+    axes.annotate(name, (seen[best], bounds[best]), xytext=(0, 9), color=colour, **style)
+
+
+def _name_ends(axes, x, ends):
+    """Write each curve's name at its end, apart from each other."""
+    points_per_pixel = 72 / axes.figure.dpi
+    last = np.inf
+    for y, name, colour in sorted(ends, reverse=True):
+        height = axes.transData.transform((x, y))[1] * points_per_pixel
+        place = min(height, last - 13)
+        last = place
+        style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
+        axes.annotate(name, (x, y), xytext=(9, place - height), color=colour, fontsize=10, **style)

@@ -1,0 +1,43 @@
+"""What a Bernoulli bound on grey levels can be compared with, in its own units."""
+
+import numpy as np
+
+
+def grey_level_ceiling(X: np.ndarray) -> float:
+    r"""Return what no Bernoulli bound on these grey levels can exceed, in nats a datapoint.
+
+    .. math:: \sum_i x_i \log y_i + (1 - x_i) \log(1 - y_i) \le \sum_i x_i \log x_i + (1 - x_i) \log(1 - x_i)
+
+    Equality needs a decoder that knows each grey level, y = x. For binary data it is 0.
+
+    Args:
+        X: (n, D), in [0, 1].
+
+    Example:
+        >>> round(grey_level_ceiling(np.array([[0.5, 1.0]])), 4)
+        -0.6931
+    """
+    X = np.asarray(X, np.float64)
+    return float(np.mean(np.sum(_x_log_y(X, X) + _x_log_y(1 - X, 1 - X), axis=1)))
+
+
+def independent_pixels(train: np.ndarray, X: np.ndarray) -> float:
+    """Return the log-likelihood of X if each column is an independent Bernoulli with its mean, in nats a datapoint.
+
+    A model without latent variables. The means are those of the training data, with one more 0 and one more 1.
+
+    Args:
+        train: (N, D), in [0, 1].
+        X: (n, D), in [0, 1].
+
+    Example:
+        >>> round(independent_pixels(np.array([[1.0], [0.0]]), np.array([[1.0]])), 4)
+        -0.6931
+    """
+    X = np.asarray(X, np.float64)
+    y = (np.sum(train, axis=0, dtype=np.float64) + 1) / (len(train) + 2)
+    return float(np.mean(np.sum(_x_log_y(X, y) + _x_log_y(1 - X, 1 - y), axis=1)))
+
+
+def _x_log_y(x, y):
+    return x * np.log(np.where(x == 0, 1, y))

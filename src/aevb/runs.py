@@ -1,0 +1,102 @@
+"""A run is a folder: `config.toml`, `model/`, `history.csv`, `metrics.json`, pictures. Each file is written whole."""
+
+import csv
+import json
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from aevb.files import written_whole
+
+_PACKAGES = ("aevb", "equinox", "jax", "numpy", "numpyro", "optax", "scikit-learn")
+
+
+def new_run_folder(folder) -> Path:
+    """Make a folder for a run and return it: this one if it is new or empty, else the next free one of -2, -3, ...
+
+    What an earlier run left is never touched.
+
+    Raises:
+        OSError: The folder cannot be made.
+
+    Example:
+        >>> import tempfile
+        >>> parent = Path(tempfile.mkdtemp())
+        >>> (parent / "demo").mkdir()
+        >>> _ = (parent / "demo" / "metrics.json").write_text("{}")
+        >>> new_run_folder(parent / "demo").name
+        'demo-2'
+    """
+    folder = Path(folder)
+    candidate, number = folder, 1
+    while True:
+        try:
+            candidate.mkdir(parents=True)
+            return candidate
+        except FileExistsError:
+            if candidate.is_dir() and not any(candidate.iterdir()) and os.access(candidate, os.W_OK):
+                return candidate
+            if number == 1 and not candidate.is_dir():
+                raise
+            number += 1
+            candidate = folder.with_name(f"{folder.name}-{number}")
+
+
+def write_config(folder: Path, config: dict[str, dict[str, Any]]) -> None:
+    """Write `config.toml`, one table for each entry. What is None is left out: TOML has no word for it."""
+    lines = []
+    for table, values in config.items():
+        lines.append(f"[{table}]")
+        lines += [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None]
+        lines.append("")
+    with written_whole(folder / "config.toml") as scratch:
+        scratch.write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+
+
+def write_history(folder: Path, history: list[dict]) -> None:
+    """Write `history.csv`, one row an epoch."""
+    columns = list(history[0]) if history else ["epoch"]
+    with (
+        written_whole(folder / "history.csv") as scratch,
+        open(scratch, "w", newline="", encoding="utf-8") as file,
+    ):
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(history)
+
+
+def write_metrics(folder: Path, metrics: dict) -> None:
+    """Write `metrics.json`; the versions of what computed them, the commit and the machine are added."""
+    provenance = {"versions": versions(), "commit": commit(), "machine": machine()}
+    with written_whole(folder / "metrics.json") as scratch:
+        scratch.write_text(json.dumps({**metrics, **provenance}, indent=2) + "\n", encoding="utf-8")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that a number depends on."""
+    return {"python": platform.python_version(), **{package: version(package) for package in _PACKAGES}}
+
+
+def machine() -> dict[str, Any]:
+    """Return what kind of machine this is."""
+    return {"system": platform.system(), "architecture": platform.machine(), "cores": os.cpu_count()}
+
+
+def commit() -> str | None:
+    """Return the commit of this source tree, with -dirty if files differ from it; None for an installed package."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    try:
+        command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _toml(value) -> str:
+    """Return a value in TOML, whose strings, numbers, truth values and lists are JSON's."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
