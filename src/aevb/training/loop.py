@@ -117,6 +117,7 @@ def train(
                     callback(row)
                 if converged:
                     trained.stopped_because = "converged"
+                    bar.end_early()
                     break
         except KeyboardInterrupt:
             trained.stopped_because = "interrupted"

@@ -39,6 +39,10 @@ class Progress:
         """Move on by one chunk."""
         self._bar.update(self._task, advance=samples, bound=f"{bound:.2f}", rate=self._rate())
 
+    def end_early(self) -> None:
+        """Take what was done for all there was to do."""
+        self._bar.update(self._task, total=self._bar.tasks[self._task].completed)
+
     def note(self, message: str) -> None:
         """Say something below the bar."""
         self._console.print(message)
