@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed-demo ## draw the reparameterized families into runs/
+demo: $(VENV)/.installed-demo ## learn MNIST digits and draw what was learned, into runs/
 	@$(BIN)/aevb demo
 
 test: $(VENV)/.installed-test ## run the tests, except the slow ones

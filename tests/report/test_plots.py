@@ -1,0 +1,38 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from aevb.report import latent_scatter, learning_curve
+from aevb.report.plots import _own_place
+
+HISTORY = [
+    {"epoch": 1, "samples": 100, "lower_bound": -50.0, "validation_lower_bound": -30.0, "seconds": 1.0},
+    {"epoch": 2, "samples": 200, "lower_bound": -25.0, "validation_lower_bound": -24.0, "seconds": 2.0},
+]
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+@pytest.mark.parametrize("held_out", [True, False])
+def test_learning_curve_of_any_history(tmp_path, epochs, held_out):
+    columns = ["epoch", "samples", "lower_bound", "seconds"] + ["validation_lower_bound"] * held_out
+    history = [{name: row[name] for name in columns} for row in HISTORY[:epochs]]
+    path = learning_curve(SimpleNamespace(history_=history), tmp_path / "curve.png")
+    assert imread(path).std() > 0
+
+
+@pytest.mark.parametrize("labels", [None, np.arange(60) % 3, np.linspace(0, 1, 60)])
+def test_latent_scatter_with_classes_quantities_or_nothing(tmp_path, labels):
+    codes = np.random.default_rng(0).normal(size=(60, 2))
+    vae = SimpleNamespace(latent_dim=2, transform=lambda rows: rows)
+    assert imread(latent_scatter(vae, tmp_path / "latent.png", codes, labels)).std() > 0
+
+
+def test_a_class_is_named_where_it_is_by_itself():
+    """Half of the class lies among others, half alone at (5, 5); its median would be in between."""
+    generator = np.random.default_rng(0)
+    crowd, alone = generator.normal(0, 0.1, (50, 2)), generator.normal(5, 0.1, (50, 2))
+    codes = np.concatenate([crowd, alone, generator.normal(0, 0.1, (100, 2))])
+    place = _own_place(codes, np.arange(200) < 100)
+    assert np.linalg.norm(place - 5) < 0.5
