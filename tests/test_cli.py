@@ -6,7 +6,7 @@ import types
 import pytest
 
 import aevb
-from aevb.cli.demo import demo
+from aevb.cli.families import families
 from aevb.cli.waiting import waiting
 
 
@@ -15,7 +15,7 @@ def run(*arguments):
 
 
 @pytest.fixture
-def families(monkeypatch):
+def report(monkeypatch):
     """Stands in for `aevb.report.families`, and draws what `draw_families` is set to."""
     module = types.ModuleType("aevb.report.families")
     module.draw_families = lambda path: path
@@ -39,28 +39,32 @@ def test_mistakes_get_a_hint(arguments, hint):
     assert "Traceback" not in message
 
 
-def test_demo_says_where_the_picture_is(families, tmp_path, capsys):
-    demo(output=tmp_path / "new")
+def test_families_says_where_the_picture_is(report, tmp_path, capsys):
+    families(output=tmp_path / "new" / "picture.png")
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == f"Wrote {tmp_path / 'new' / 'families.png'}"
+    assert last == f"Wrote {tmp_path / 'new' / 'picture.png'}"
 
 
-def test_demo_refuses_a_folder_it_cannot_write(families, tmp_path):
-    families.draw_families = lambda path: pytest.fail("work was done before the check")
-    file = tmp_path / "file"
-    file.write_text("kept")
-    with pytest.raises(SystemExit, match=r"--output .*cannot write there"):
-        demo(output=file)
-    assert file.read_text() == "kept"
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("file/picture.png", "cannot write there"), ("folder.png", "it is a folder"), ("picture.txt", r"end in \.png")],
+)
+def test_families_refuses_a_picture_it_cannot_write(report, tmp_path, name, reason):
+    report.draw_families = lambda path: pytest.fail("work was done before the check")
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(SystemExit, match=f"--output .*{reason}"):
+        families(output=tmp_path / name)
+    assert (tmp_path / "file").read_text() == "kept"
 
 
-def test_demo_without_matplotlib(families, tmp_path):
+def test_families_without_matplotlib(report, tmp_path):
     def draw_families(path):
         raise ModuleNotFoundError(name="matplotlib")
 
-    families.draw_families = draw_families
+    report.draw_families = draw_families
     with pytest.raises(SystemExit, match=r"aevb\[demo\]"):
-        demo(output=tmp_path)
+        families(output=tmp_path / "picture.png")
 
 
 def test_waiting_shows_itself_only_when_it_takes_long(monkeypatch):

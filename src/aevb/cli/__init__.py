@@ -4,6 +4,7 @@ import cyclopts
 
 from aevb import __version__
 from aevb.cli.demo import demo
+from aevb.cli.families import families
 
 app = cyclopts.App(
     name="aevb",
@@ -11,6 +12,7 @@ app = cyclopts.App(
     version=__version__,
 )
 app.command(demo)
+app.command(families)
 
 
 def main() -> None:

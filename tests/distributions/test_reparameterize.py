@@ -1,0 +1,239 @@
+"""What `reparameterize` promises of every distribution: shapes, transformations of JAX, wrappers, and messages."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions
+import pytest
+from jax.tree_util import Partial
+
+from aevb import distributions as dist
+from aevb.distributions import constraints, transforms
+
+KEY = jax.random.key(0)
+LOC = jnp.array([-1.0, 0.5, 2.0])
+SCALE_TRIL = jnp.array([[1.0, 0.0], [0.5, 2.0]])
+
+# One family for each way that a transformation is built; a function of one array of parameters, (3,).
+ROUTES = {
+    "inverse CDF": lambda p: dist.Gumbel(p, 2.0),
+    "location-scale": lambda p: dist.Normal(p, 2.0),
+    "quantile": lambda p: dist.Gamma(jnp.exp(p), 2.0),
+    "own icdf": lambda p: dist.SoftLaplace(p, 2.0),
+    "numerical, from a CDF": lambda p: mixture(p),
+    "numerical, from a density": lambda p: dist.VonMises(p, 2.0),
+    "composition": lambda p: dist.LogNormal(p, 2.0),
+    "multivariate": lambda p: dist.MultivariateNormal(jnp.stack([p, p], -1), scale_tril=SCALE_TRIL),
+}
+each_route = pytest.mark.parametrize("build", ROUTES.values(), ids=ROUTES)
+
+
+def mixture(p):
+    components = dist.Normal(jnp.stack([p, p + 1], -1), 0.5)
+    return dist.MixtureSameFamily(
+        dist.Categorical(jnp.broadcast_to(jnp.array([0.3, 0.7]), (*jnp.shape(p), 2))), components
+    )
+
+
+def draw(q, epsilon):
+    return dist.reparameterize(q).transform(epsilon)
+
+
+# ---- shapes and JAX's transformations --------------------------------------------------------------------------------
+
+
+@each_route
+def test_jit_vmap_and_grad(build):
+    """A batch and each of its elements alone give the same draws and gradients, with any leading sample shape."""
+    noise, transform = dist.reparameterize(build(LOC))
+    epsilon = noise.sample(KEY, (4, 5))
+
+    @jax.jit
+    def evaluate(loc, epsilon):
+        z, pull_back = jax.vjp(lambda loc: draw(build(loc), epsilon), loc)
+        return z, pull_back(jnp.ones_like(z))[0]
+
+    z, gradient = evaluate(LOC, epsilon)
+    assert z.shape == (4, 5, *build(LOC).batch_shape, *build(LOC).event_shape)
+    one_by_one, gradients = jax.vmap(evaluate, in_axes=(0, 2), out_axes=(2, 0))(LOC, epsilon)
+    np.testing.assert_allclose(z, one_by_one, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(gradient, gradients, rtol=1e-4)
+    np.testing.assert_allclose(z[2, 3], jax.jit(transform)(epsilon[2, 3]), rtol=1e-5, atol=1e-5)
+
+
+@each_route
+def test_noise_has_no_parameters(build):
+    here, there = (dist.reparameterize(build(loc)).noise for loc in (LOC, LOC + 1))
+    np.testing.assert_array_equal(here.sample(KEY, (7,)), there.sample(KEY, (7,)))
+    assert here.batch_shape == build(LOC).batch_shape
+
+
+@each_route
+def test_transform_travels_through_jit_and_vmap(build):
+    """`transform` is a pytree: as an argument it is traced once, whatever the values of its parameters."""
+    num_traces = 0
+
+    @jax.jit
+    def apply(transform, epsilon):
+        nonlocal num_traces
+        num_traces += 1
+        return transform(epsilon)
+
+    noise, _ = dist.reparameterize(build(LOC))
+    epsilon = noise.sample(KEY, (5,))
+    draws = [apply(dist.reparameterize(build(loc)).transform, epsilon) for loc in (LOC, LOC + 0.5, LOC - 0.5)]
+    assert num_traces == 1
+    assert not np.allclose(draws[0], draws[1])
+
+    transforms = jax.vmap(lambda p: dist.reparameterize(build(p)).transform)(LOC)
+    z = jax.vmap(lambda transform, epsilon: transform(epsilon), in_axes=(0, 1), out_axes=1)(transforms, epsilon)
+    np.testing.assert_allclose(z, draws[0], rtol=1e-5, atol=1e-5)
+
+
+def test_jit_of_a_transform_compiles_once_for_each_shape():
+    transform = dist.reparameterize(dist.Gamma(2.0, 1.0)).transform
+    num_traces = 0
+
+    def counted(epsilon):
+        nonlocal num_traces
+        num_traces += 1
+        return transform(epsilon)
+
+    compiled = jax.jit(counted)
+    for shape in [(3,), (3,), (4,), (4,), (3,)]:
+        compiled(jnp.full(shape, 0.5))
+    assert num_traces == 2
+    np.testing.assert_allclose(jax.jit(transform)(0.5), transform(0.5), rtol=1e-6)
+
+
+def test_gradient_reaches_the_distribution_itself():
+    """A distribution is a pytree: the gradient in it is one of its kind."""
+    epsilon = jnp.array([-1.0, 2.0])
+    gradient = jax.grad(lambda q: draw(q, epsilon).sum())(dist.Normal(0.5, 2.0))
+    assert (gradient.loc, gradient.scale) == (2.0, 1.0)
+
+
+# ---- wrappers --------------------------------------------------------------------------------------------------------
+
+COLUMN = LOC[:, None]  # (3, 1)
+WRAPPED = {
+    "to_event": (lambda: dist.Gumbel(LOC, 2.0).to_event(1), lambda e: draw(dist.Gumbel(LOC, 2.0), e)),
+    "expand prepends": (lambda: dist.Gumbel(LOC, 2.0).expand((2, 3)), lambda e: draw(dist.Gumbel(LOC, 2.0), e)),
+    "expand broadcasts": (lambda: dist.Gumbel(COLUMN, 2.0).expand((3, 4)), lambda e: draw(dist.Gumbel(COLUMN, 2.0), e)),
+    "expand both": (
+        lambda: dist.VonMises(COLUMN, 2.0).expand((2, 3, 4)),
+        lambda e: draw(dist.VonMises(jnp.broadcast_to(COLUMN, (3, 4)), 2.0), e),
+    ),
+    "expand of an event": (
+        lambda: dist.MultivariateStudentT(3.0, jnp.zeros((3, 1, 2)), SCALE_TRIL).expand((3, 4)),
+        lambda e: draw(dist.MultivariateStudentT(3.0, jnp.zeros((3, 4, 2)), SCALE_TRIL), e),
+    ),
+    "expand_by": (lambda: dist.Gumbel(LOC, 2.0).expand_by((2,)), lambda e: draw(dist.Gumbel(LOC, 2.0), e)),
+    "mask": (
+        lambda: dist.Gumbel(LOC, 2.0).mask(jnp.array([True, False, True])),
+        lambda e: draw(dist.Gumbel(LOC, 2.0), e),
+    ),
+    "mask expands": (
+        lambda: dist.Gumbel(LOC, 2.0).mask(jnp.ones((4, 3), bool)),
+        lambda e: draw(dist.Gumbel(LOC, 2.0), e),
+    ),
+    "LogNormal": (lambda: dist.LogNormal(LOC, 2.0), lambda e: jnp.exp(LOC + 2.0 * e)),
+    "several transforms": (
+        lambda: dist.TransformedDistribution(
+            dist.Normal(LOC, 2.0), [transforms.SigmoidTransform(), transforms.AffineTransform(LOC, 3.0)]
+        ),
+        lambda e: LOC + 3.0 * jax.nn.sigmoid(LOC + 2.0 * e),
+    ),
+    "transform of an event": (
+        lambda: dist.TransformedDistribution(dist.Normal(LOC, 2.0), transforms.StickBreakingTransform()),
+        lambda e: transforms.StickBreakingTransform()(LOC + 2.0 * e),
+    ),
+    "nested": (
+        lambda: dist.LogNormal(COLUMN, 2.0).expand((3, 4)).mask(True).to_event(1).expand((2, 3)),
+        lambda e: jnp.exp(COLUMN + 2.0 * e),
+    ),
+}
+
+
+@pytest.mark.parametrize(("build", "expected"), WRAPPED.values(), ids=WRAPPED)
+def test_wrappers_give_what_their_parts_give(build, expected):
+    q = build()
+    noise, transform = dist.reparameterize(q)
+    assert noise.batch_shape == q.batch_shape
+    epsilon = noise.sample(KEY, (5,))
+    z = transform(epsilon)
+    assert z.shape == q.shape((5,))
+    np.testing.assert_allclose(z, expected(epsilon), rtol=1e-5, atol=1e-5)
+    assert np.unique(epsilon).size == epsilon.size  # an expanded distribution has noise of its own for each copy
+
+
+# ---- distributions of one's own --------------------------------------------------------------------------------------
+
+
+def test_a_registered_distribution():
+    class Shifted(dist.Distribution):
+        arg_constraints = {"shift": constraints.real_vector}
+        support = constraints.real_vector
+
+        def __init__(self, shift):
+            self.shift = shift
+            super().__init__(jnp.shape(shift)[:-1], jnp.shape(shift)[-1:])
+
+    @dist.reparameterize.register(Shifted)
+    def reparameterize_shifted(q):
+        noise = dist.Normal(jnp.zeros(q.batch_shape + q.event_shape), 1.0).to_event(1)
+        return dist.Reparameterization(noise, Partial(lambda q, epsilon: q.shift + epsilon, q))
+
+    noise, transform = dist.reparameterize(Shifted(LOC).expand((2,)))
+    epsilon = noise.sample(KEY)
+    np.testing.assert_array_equal(transform(epsilon), LOC + epsilon)
+
+
+def test_a_subclass_takes_the_route_of_its_parent():
+    class StandardScale(dist.Normal):
+        def __init__(self, loc):
+            super().__init__(loc, 1.0)
+
+    noise, transform = dist.reparameterize(StandardScale(LOC))
+    np.testing.assert_array_equal(transform(noise.sample(KEY)), LOC + noise.sample(KEY))
+
+
+# ---- what cannot be done ---------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "Bernoulli": (lambda: dist.Bernoulli(0.5), r"Bernoulli.* discrete.*score-function"),
+    "Poisson": (lambda: dist.Poisson(2.0), r"Poisson.* discrete.*score-function"),
+    "Categorical": (lambda: dist.Categorical(jnp.ones(3) / 3), r"Categorical.* discrete.*relaxation"),
+    "wrapped": (lambda: dist.Bernoulli(jnp.full(3, 0.5)).to_event(1), r"Bernoulli.* discrete"),
+    "Delta": (lambda: dist.Delta(1.0), r"Delta.*no density.*as it is"),
+    "ImproperUniform": (lambda: dist.ImproperUniform(constraints.real, (), ()), r"ImproperUniform.*proper"),
+    "LKJCholesky": (lambda: dist.LKJCholesky(3, 1.0), r"LKJCholesky.*no route.*[Rr]egister"),
+    "mixture of vectors": (
+        lambda: dist.MixtureSameFamily(
+            dist.Categorical(jnp.ones(2) / 2), dist.MultivariateNormal(jnp.zeros((2, 3)), jnp.eye(3))
+        ),
+        r"MixtureSameFamily.*no route.*[Rr]egister",
+    ),
+    "a string": (lambda: "Normal", r"got 'Normal'.*instance"),
+    "a class": (lambda: dist.Normal, r"got the class Normal.*instance"),
+}
+
+
+@pytest.mark.parametrize(("build", "message"), REFUSED.values(), ids=REFUSED)
+def test_refusals_say_what_to_do(build, message):
+    with pytest.raises(TypeError, match=message):
+        dist.reparameterize(build())
+
+
+def test_a_distribution_without_a_support_is_refused():
+    class Unsupported(dist.Distribution):
+        arg_constraints = {}
+        support = None
+
+    with pytest.raises(TypeError, match=r"no `support`.*constraints\.real"):
+        dist.reparameterize(Unsupported())
+
+
+def test_numpyro_names_are_here():
+    for name in numpyro.distributions.__all__:
+        assert getattr(dist, name) is getattr(numpyro.distributions, name)
