@@ -175,8 +175,8 @@ def _give_up(folder):
 
 def _say(metrics, vae, num_test, seconds):
     bound, others = metrics["held_out_lower_bound"], metrics["comparison"]
-    reason = {"converged": "the bound got no better", "interrupted": "interrupted", "diverged": "it diverged"}
-    ended = f", where {reason[vae.stopped_because_]}" if vae.stopped_because_ in reason else ""
+    endings = {"converged": "no better after that", "interrupted": "then interrupted", "diverged": "then it diverged"}
+    ended = f", {endings[vae.stopped_because_]}" if vae.stopped_because_ in endings else ""
     print(f"""
 Lower bound of log p(x) on the {num_test} images kept aside, in nats an image:
   {others["independent_pixels"]:7.1f}  each pixel on its own, without latent variables

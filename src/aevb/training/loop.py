@@ -121,7 +121,8 @@ def train(
                     break
         except KeyboardInterrupt:
             trained.stopped_because = "interrupted"
-            bar.note(f"Interrupted: keeping what was learned in {len(trained.history)} epochs.")
+            if trained.history:
+                bar.note(f"Interrupted: keeping what was learned, {len(trained.history)} epoch(s).")
         except _DivergedError as error:
             if number == 0:
                 raise
