@@ -1,0 +1,38 @@
+from itertools import combinations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from aevb.estimators import ESTIMATORS, minibatch, sgvb_b
+from aevb.models import standard_models
+from aevb.networks import initialize
+
+NUM_DATA = 5
+
+
+@pytest.mark.float64
+@pytest.mark.parametrize("batch_size", [1, 2, 5])
+def test_the_average_over_all_minibatches_is_the_bound_of_the_data(batch_size):
+    """Eq. (8) is unbiased over the choice of the batch."""
+    models = initialize(standard_models(4, 2, (3,), "bernoulli"), jax.random.key(0), "paper")
+    rng = np.random.default_rng(0)
+    X, noise = jnp.asarray(rng.uniform(size=(NUM_DATA, 4))), jnp.asarray(rng.normal(size=(NUM_DATA, 3, 2)))
+    bound_of_data = jax.jit(minibatch(sgvb_b, NUM_DATA))
+    batches = [np.array(rows) for rows in combinations(range(NUM_DATA), batch_size)]
+    values = [bound_of_data(*models, X[rows], noise[rows]) for rows in batches]
+    expected = sum(sgvb_b(*models, x, epsilon) for x, epsilon in zip(X, noise, strict=True))
+    np.testing.assert_allclose(np.mean(values), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_knows_nothing_of_the_data_set(name):
+    """One datapoint in, one number out; N/M is applied to it by `minibatch` and by nothing else."""
+    models = initialize(standard_models(4, 2, (3,), "bernoulli"), jax.random.key(0), "paper")
+    x, epsilon = jnp.array([0.0, 1.0, 1.0, 0.0]), jnp.ones((1, 2))
+    value = ESTIMATORS[name](*models, x, epsilon)
+    assert value.shape == ()
+    for num_data in (1, 1000):
+        scaled = minibatch(ESTIMATORS[name], num_data)(*models, jnp.stack([x, x]), jnp.stack([epsilon, epsilon]))
+        np.testing.assert_allclose(scaled, num_data * value, rtol=1e-5)

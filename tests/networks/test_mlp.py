@@ -1,0 +1,45 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from aevb.networks import ACTIVATIONS, MLP, initialize
+
+REFERENCE = {
+    "tanh": np.tanh,
+    "relu": lambda a: np.maximum(a, 0),
+    "silu": lambda a: a / (1 + np.exp(-a)),
+    "softplus": lambda a: np.log1p(np.exp(a)),
+    "elu": lambda a: np.where(a > 0, a, np.expm1(a)),
+    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
+    "identity": lambda a: a,
+    # The approximation with tanh that JAX uses (Hendrycks and Gimpel, 2016).
+    "gelu": lambda a: a / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (a + 0.044715 * a**3))),
+}
+
+
+def test_every_activation_has_a_reference():
+    assert set(ACTIVATIONS) == set(REFERENCE)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_a_hidden_layer_is_activated_and_the_output_is_linear(activation):
+    network = initialize(MLP(3, (5,), 2, activation), jax.random.key(0), "paper")
+    first, second = network.layers
+    x = np.random.default_rng(0).normal(size=3)
+    h = REFERENCE[activation](np.asarray(first.weight) @ (20 * x) + np.asarray(first.bias))
+    y = np.asarray(second.weight) @ h + np.asarray(second.bias)
+    np.testing.assert_allclose(network(jnp.asarray(20 * x)), y, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("hidden", [(), (4,), (4, 6), (4, 6, 5)])
+def test_depth(hidden):
+    network = initialize(MLP(3, hidden, 2), jax.random.key(0), "paper")
+    assert [layer.weight.shape for layer in network.layers] == list(zip((*hidden, 2), (3, *hidden), strict=True))
+    x = np.random.default_rng(0).normal(size=3)
+    y = x
+    for layer in network.layers[:-1]:
+        y = np.tanh(np.asarray(layer.weight) @ y + np.asarray(layer.bias))
+    y = np.asarray(network.layers[-1].weight) @ y + np.asarray(network.layers[-1].bias)
+    np.testing.assert_allclose(network(jnp.asarray(x)), y, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(network(jnp.asarray([x, 2 * x]))[0], y, rtol=1e-5, atol=1e-6)  # the last axis is x

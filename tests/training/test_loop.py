@@ -1,0 +1,297 @@
+import warnings
+from itertools import pairwise
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from jax import Array
+from sklearn.datasets import load_digits
+
+from aevb.estimators import sgvb_b
+from aevb.learners import AEVB, OPTIMIZERS
+from aevb.models import split, standard_models
+from aevb.networks import initialize
+from aevb.training import Source, choose_step_size, loop, lower_bounds, train
+
+BYTES = (load_digits().data * 15).astype(np.uint8)  # 0, 15, ..., 240
+DIGITS = BYTES.astype(np.float32) * np.float32(1 / 255)
+ROWS = np.arange(1000)
+HELD_OUT = np.arange(1000, 1797)
+MODELS = standard_models(64, 2, (20,), "bernoulli")
+STEPS = 10  # of an epoch, which is one chunk
+
+
+def start(optimizer=OPTIMIZERS["adam"], learning_rate=1e-3, estimator=sgvb_b, num_data=1000):
+    models = initialize(MODELS, jax.random.key(0))
+    learner = AEVB(split(models).skeleton, num_data, estimator, optimizer=optimizer)
+    return learner, learner.init(*models, learning_rate)
+
+
+def run(learner, state, max_epochs=3, seed=0, source=None, rows=ROWS, **options):
+    source = Source(DIGITS) if source is None else source
+    setting = {"key": jax.random.key(seed), "batch_size": 100, "max_epochs": max_epochs}
+    return train(learner, state, source, rows, **setting, **options)
+
+
+class Planted(NamedTuple):
+    """State of an optimizer whose update of one step (from 0) is not finite: so is the bound of the next step."""
+
+    count: Array
+    bad_step: Array
+    value: Array
+
+
+def _update(updates, state, params=None):
+    factor = jnp.where(state.count == state.bad_step, state.value, 1.0)
+    return jax.tree.map(lambda u: u * factor, updates), state._replace(count=state.count + 1)
+
+
+PLANTED = optax.chain(
+    optax.adam(1.0), optax.GradientTransformation(lambda params: Planted(*map(jnp.asarray, (0, -1, np.nan))), _update)
+)
+
+
+def start_bad(step, value=np.nan, **options):
+    learner, state = start(PLANTED, **options)
+    adam_state, planted = state.optimizer_state
+    planted = planted._replace(bad_step=jnp.asarray(step), value=jnp.asarray(value))
+    return learner, state._replace(optimizer_state=(adam_state, planted))
+
+
+# ---- what a run is ------------------------------------------------------------
+
+
+def test_history_has_one_row_an_epoch():
+    rows = []
+    trained = run(*start(), validation_rows=HELD_OUT, callback=rows.append)
+    assert trained.stopped_because == "max_epochs"
+    assert trained.history == rows
+    assert [row["epoch"] for row in rows] == [1, 2, 3]
+    assert [row["samples"] for row in rows] == [1000, 2000, 3000]
+    assert all(list(row) == ["epoch", "samples", "lower_bound", "validation_lower_bound", "seconds"] for row in rows)
+    assert all(a["seconds"] < b["seconds"] for a, b in pairwise(rows))
+    assert "validation_lower_bound" not in run(*start(), max_epochs=1).history[0]
+
+
+def test_the_step_is_traced_once():
+    traces = []
+
+    def counting(*arguments):
+        traces.append(1)
+        return sgvb_b(*arguments)
+
+    learner, state = start(estimator=counting)
+    run(learner, state)
+    assert len(traces) == 1
+    run(learner, state, seed=1)
+    again, state = start(estimator=counting, learning_rate=1e-4)  # an equal learner, another learning rate
+    run(again, state)
+    choose_step_size(again, state, Source(DIGITS), ROWS, key=jax.random.key(0), batch_size=100)
+    assert len(traces) == 1
+
+
+def test_equal_keys_give_equal_bits_and_others_do_not():
+    first, second, third = (run(*start(), seed=seed).state.parameters for seed in (0, 0, 1))
+    assert eqx.tree_equal(first, second)
+    for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(third), strict=True):
+        assert (a != b).any()
+
+
+def test_the_callers_models_and_state_survive():
+    learner, state = start()
+    before = jax.tree.map(np.array, state)
+    trained = run(learner, state)
+    assert eqx.tree_equal(jax.tree.map(np.array, state), before)
+    assert not eqx.tree_equal(trained.state.parameters, state.parameters)
+
+
+def test_bytes_are_learned_from_exactly_like_floats():
+    floats = run(*start(), source=Source(DIGITS))
+    stored = run(*start(), source=Source(BYTES, scale=1 / 255))
+    assert eqx.tree_equal(floats.state, stored.state)
+    assert [row["lower_bound"] for row in floats.history] == [row["lower_bound"] for row in stored.history]
+
+
+def test_a_run_depends_on_all_of_its_rows_and_no_others():
+    other = DIGITS.copy()
+    other[1000:] = 0.5
+    assert eqx.tree_equal(run(*start()).state, run(*start(), source=Source(other)).state)
+    other = DIGITS.copy()
+    other[:1000:10] = 0.5
+    assert not eqx.tree_equal(run(*start()).state, run(*start(), source=Source(other)).state)
+
+
+def test_an_epoch_reads_each_row_once():
+    """Seen by a learner that writes down its batches, which hold row numbers."""
+    seen = []
+
+    class Recorder(eqx.Module):
+        def draw_noise(self, state, key, x, shape):
+            return jnp.zeros(shape)
+
+        def step(self, state, batch, noise):
+            jax.debug.callback(lambda rows: seen.extend(np.ravel(rows)), batch)
+            return state, state
+
+    class State(eqx.Module):
+        lower_bound: Array
+        parameters: Array
+
+    state = State(jnp.zeros(()), jnp.zeros(()))
+    numbers = Source(np.arange(1797)[:, None])
+    train(Recorder(), state, numbers, ROWS, key=jax.random.key(0), batch_size=100, max_epochs=2)
+    jax.effects_barrier()
+    assert len(seen) == 2000
+    assert sorted(seen[:1000]) == sorted(seen[1000:]) == list(range(1000))
+    assert seen[:1000] != seen[1000:]
+
+
+@pytest.mark.parametrize(
+    ("num_rows", "batch_size"), [(1, 100), (99, 100), (100, 100), (1797, 100), (60_000, 100), (50_001, 7)]
+)
+def test_plans_read_nearly_everything_in_short_chunks(num_rows, batch_size):
+    plan = loop.ChunkPlan.of(num_rows, batch_size)
+    assert 1 <= plan.num_steps <= loop.MAX_CHUNK_STEPS
+    left_out = num_rows - plan.samples_per_epoch
+    assert 0 <= left_out < plan.batch_size * (plan.num_chunks + 1)
+
+
+def test_fewer_rows_than_a_batch_are_one_batch():
+    trained = run(*start(num_data=30), rows=ROWS[:30])
+    assert trained.history[-1]["samples"] == 90
+
+
+# ---- how a run ends ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("step", "value", "named"), [(15, np.nan, 16), (12, np.inf, 13), (19, np.nan, 19)])
+def test_bad_numbers_stop_the_run_at_the_last_good_state(step, value, named):
+    """Step 19 is the last of its chunk: there only the parameters tell."""
+    learner, state = start_bad(step, value)
+    with pytest.warns(RuntimeWarning, match=f"at step {named}[.].*last good state"):
+        trained = run(learner, state)
+    assert trained.stopped_because == "diverged"
+    assert len(trained.history) == 1
+    assert eqx.tree_equal(trained.state.parameters, run(learner, state, max_epochs=1).state.parameters)
+
+
+def test_bad_numbers_after_the_last_step_are_noticed():
+    learner, state = start_bad(29)
+    with pytest.warns(RuntimeWarning, match="parameters .* step 29"):
+        trained = run(learner, state)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(trained.state.parameters))
+
+
+@pytest.mark.parametrize("step", [3, 9])
+def test_bad_numbers_before_any_good_state_are_an_error(step):
+    learner, state = start_bad(step)
+    with pytest.raises(FloatingPointError, match=f"at step {min(step + 1, 9)}.*learning_rate"):
+        run(learner, state)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.parameters))
+
+
+def test_good_chunks_of_the_first_epoch_are_kept(monkeypatch):
+    monkeypatch.setattr(loop, "MAX_CHUNK_STEPS", 4)  # three chunks of three steps
+    with pytest.warns(RuntimeWarning, match="step 5"):
+        trained = run(*start_bad(4))
+    assert trained.history == []
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(trained.state.parameters))
+
+
+def test_nan_in_the_data_is_not_silent():
+    X = DIGITS.copy()
+    X[17, 3] = np.nan
+    with pytest.raises(FloatingPointError, match="nan"):
+        run(*start(), source=Source(X))
+
+
+def test_an_interrupt_keeps_what_was_learned(capsys):
+    learner, state = start()
+
+    def stop(row):
+        if row["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    trained = run(learner, state, max_epochs=5, callback=stop)
+    assert trained.stopped_because == "interrupted"
+    assert len(trained.history) == 2
+    assert eqx.tree_equal(trained.state, run(learner, state, max_epochs=2).state)
+
+
+def test_an_interrupt_just_after_a_chunk_keeps_the_one_before(monkeypatch):
+    """The worst moment: the state was given away and its successor is not yet here."""
+    learner, state = start()
+    expected = run(learner, state, max_epochs=2).state
+    chunks, run_chunk = [], loop._run_chunk
+
+    def interrupted(*arguments, **options):
+        result = run_chunk(*arguments, **options)
+        chunks.append(1)
+        if len(chunks) == 3:
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(loop, "_run_chunk", interrupted)
+    trained = run(learner, state, max_epochs=5)
+    assert trained.stopped_because == "interrupted"
+    assert eqx.tree_equal(trained.state, expected)
+
+
+def test_early_stopping_returns_the_best_state():
+    """Thirty rows are soon learned by heart, and the held-out bound falls."""
+    learner, state = start(learning_rate=3e-2, num_data=30)
+    key = jax.random.key(0)
+    trained = run(learner, state, max_epochs=500, rows=ROWS[:30], validation_rows=HELD_OUT, patience=10)
+    bounds = [row["validation_lower_bound"] for row in trained.history]
+    assert trained.stopped_because == "converged"
+    assert len(bounds) == np.argmax(bounds) + 1 + 10
+    assert bounds[-1] < max(bounds)
+    held_out_key = jax.random.split(key, 3)[2]
+    best = lower_bounds(*learner.models(trained.state), Source(DIGITS), HELD_OUT, held_out_key, sgvb_b)
+    assert float(best.mean()) == max(bounds)
+
+
+def test_an_interrupted_or_diverged_run_returns_the_best_state_too():
+    learner, state = start_bad(10 * STEPS + 5, learning_rate=1.0)  # so fast that it gets worse at once
+    with pytest.warns(RuntimeWarning):
+        trained = run(learner, state, max_epochs=20, validation_rows=HELD_OUT)
+    best = int(np.argmax([row["validation_lower_bound"] for row in trained.history])) + 1
+    assert best < len(trained.history)
+    assert eqx.tree_equal(trained.state.parameters, run(learner, state, max_epochs=best).state.parameters)
+
+
+# ---- the step size ------------------------------------------------------------
+
+
+def choose(candidates, state=None):
+    learner, fresh = start(OPTIMIZERS["adagrad"])
+    state = fresh if state is None else state
+    return choose_step_size(
+        learner, state, Source(DIGITS), ROWS, key=jax.random.key(0), batch_size=100, candidates=candidates
+    )
+
+
+def test_the_best_step_size_is_chosen():
+    assert choose((1e-6, 0.05, 1e-5)) == 0.05
+
+
+@pytest.mark.parametrize("blown_up", [1e6, 1e30])
+def test_candidates_that_blow_up_lose(blown_up):
+    _, state = start(OPTIMIZERS["adagrad"])
+    assert choose((blown_up, 0.01), state) == 0.01
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.parameters))
+
+
+def test_if_all_candidates_blow_up_it_says_so():
+    with pytest.raises(FloatingPointError, match="learning_rate"):
+        choose((1e30, 1e35))
+
+
+def test_no_warnings_in_an_ordinary_run():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(*start(), max_epochs=1)
