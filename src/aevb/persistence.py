@@ -5,6 +5,7 @@ name. Networks of the user's own are saved by their arrays, and handed to `load`
 """
 
 import json
+import numbers
 import os
 import shutil
 import tempfile
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from aevb.vae import VAE
 
 FORMAT = 1
+_FILES = ("model.json", "arrays.safetensors")
 _OWN_NETWORKS = ("prior", "encoder", "decoder")
 _FITTED = ("n_features_in_", "likelihood_", "scale_", "seed_", "learning_rate_", "stopped_because_", "history_")
 
@@ -33,15 +35,27 @@ class ModelFileError(ValueError):
 
 
 def save(vae: "VAE", folder) -> Path:
-    """Write a fitted model to a folder; one that is there already is replaced only when the new one is complete."""
+    """Write a fitted model to a folder; one that is there already is replaced only when the new one is complete.
+
+    Args:
+        vae: The model.
+        folder: Where to; a folder that holds anything but a model is refused.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ModelFileError: The folder holds something else.
+    """
     folder = Path(folder)
-    if folder.exists() and any(folder.iterdir()) and not (folder / "model.json").exists():
+    if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= set(_FILES)):
         raise ModelFileError(f"{folder} exists and is not a model folder. Nothing was written; choose another name.")
     arguments = vae.get_params(deep=False)
     own_networks = [name for name in _OWN_NETWORKS if arguments.pop(name) is not None]
     if not isinstance(vae.optimizer, str):
         arguments["optimizer"] = None
-    arguments["random_state"] = vae.random_state if isinstance(vae.random_state, int) else None
+    if not isinstance(vae.random_state, numbers.Integral):
+        arguments["random_state"] = None
     description = {
         "format": FORMAT,
         "arguments": arguments,
@@ -50,14 +64,18 @@ def save(vae: "VAE", folder) -> Path:
         "fitted": {name: getattr(vae, name) for name in _FITTED},
         "feature_names": list(getattr(vae, "feature_names_in_", [])),
     }
+    text = json.dumps(description, indent=1, default=_plain)
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    new, old = scratch / "new", scratch / "old"
     try:
-        save_file(_named_arrays(vae), scratch / "arrays.safetensors")
-        (scratch / "model.json").write_text(json.dumps(description, indent=1, default=_plain))
-        _replace(scratch, folder)
+        new.mkdir()
+        save_file(_named_arrays(vae), new / "arrays.safetensors")
+        (new / "model.json").write_text(text)
+        _replace(folder, new, old)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        if folder.exists() or not old.exists():
+            shutil.rmtree(scratch, ignore_errors=True)
     return folder
 
 
@@ -80,28 +98,38 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> "
     from aevb.vae import VAE
 
     folder = Path(folder)
+    own = {"prior": prior, "encoder": encoder, "decoder": decoder}
     try:
         description = json.loads((folder / "model.json").read_text())
         arrays = load_file(folder / "arrays.safetensors")
-    except (OSError, ValueError, SafetensorError) as error:
+        if description["format"] != FORMAT:
+            raise ModelFileError(f"it has format {description['format']!r}; this version reads format {FORMAT}.")
+        _check_own(own, description["own_networks"])
+        arguments = {**description["arguments"], **own}
+        if isinstance(arguments["hidden"], list):
+            arguments["hidden"] = tuple(arguments["hidden"])
+        if description["own_optimizer"]:
+            arguments["optimizer"] = optimizer or "adam"
+        vae = VAE(**arguments)
+        vae._check_parameters()
+        for name in _FITTED:
+            setattr(vae, name, description["fitted"][name])
+        if description["feature_names"]:
+            setattr(vae, "feature_names_in_", np.asarray(description["feature_names"], dtype=object))  # noqa: B010
+        _fill(vae, arrays, with_optimizer=not description["own_optimizer"] or optimizer is not None)
+    except KeyError as error:
+        raise ModelFileError(f"{folder} cannot be read as a model: model.json lacks {error}.") from error
+    except (OSError, ValueError, TypeError, AttributeError, SafetensorError) as error:
         raise ModelFileError(f"{folder} cannot be read as a model: {error}") from error
-    if description.get("format") != FORMAT:
-        raise ModelFileError(f"{folder} has format {description.get('format')}; this version reads format {FORMAT}.")
-    own = {"prior": prior, "encoder": encoder, "decoder": decoder}
-    missing = [name for name in description["own_networks"] if own[name] is None]
-    if missing:
-        raise ModelFileError(f"{folder} was saved with networks of your own. Pass them: load(..., {missing[0]}=...).")
-    arguments = {**description["arguments"], **own}
-    arguments["hidden"] = tuple(arguments["hidden"])
-    if description["own_optimizer"]:
-        arguments["optimizer"] = optimizer or "adam"
-    vae = VAE(**arguments)
-    for name, value in description["fitted"].items():
-        setattr(vae, name, value)
-    if description["feature_names"]:
-        vae.feature_names_in_ = np.asarray(description["feature_names"], dtype=object)
-    _fill(vae, arrays, with_optimizer=not description["own_optimizer"] or optimizer is not None)
     return vae
+
+
+def _check_own(own, saved_names):
+    for name, network in own.items():
+        if network is None and name in saved_names:
+            raise ModelFileError(f"it was saved with a {name} of your own. Pass it: load(..., {name}=...).")
+        if network is not None and name not in saved_names:
+            raise ModelFileError(f"it was saved without a {name} of your own. Leave out {name}=...")
 
 
 def _named_arrays(vae):
@@ -144,20 +172,22 @@ def _fill(vae, arrays, with_optimizer):
 def _matching(arrays, name, template):
     if name not in arrays:
         raise ModelFileError(f"arrays.safetensors lacks {name}.")
-    if arrays[name].shape != template.shape:
-        raise ModelFileError(f"arrays.safetensors: {name} has shape {arrays[name].shape}, expected {template.shape}.")
+    found, wanted = ((a.shape, str(a.dtype)) for a in (arrays[name], template))
+    if found != wanted:
+        raise ModelFileError(f"arrays.safetensors: {name} has shape and type {found}, expected {wanted}.")
     return jnp.asarray(arrays[name])
 
 
-def _replace(scratch, folder):
-    """Put the finished folder in place; the old one is moved aside first and removed last."""
-    if not folder.exists():
-        os.rename(scratch, folder)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
-    os.rename(folder, aside / "old")
-    os.rename(scratch, folder)
-    shutil.rmtree(aside)
+def _replace(folder, new, old):
+    """Put the finished folder in place; the old one is moved aside first, and comes back if that fails."""
+    if folder.exists():
+        os.rename(folder, old)
+    try:
+        os.rename(new, folder)
+    except BaseException:
+        if old.exists():
+            os.rename(old, folder)
+        raise
 
 
 def _plain(value):

@@ -416,7 +416,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return models, key
 
     def _build_models(self, data_dim, units, key):
-        sizes = data_dim, self.latent_dim, self._hidden_widths()
+        sizes = data_dim, int(self.latent_dim), tuple(map(int, self._hidden_widths()))
         generative, recognition = _standard_models(sizes, self.likelihood_, self.activation, units, key, self.init)
         # Networks of the user's own come with their own starting values.
         prior = generative.prior if self.prior is None else self.prior

@@ -1,0 +1,258 @@
+import json
+import os
+import stat
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import optax
+import pandas as pd
+import pytest
+
+import aevb
+from aevb import VAE, ModelFileError, load, persistence
+from aevb.models import split
+
+RNG = np.random.default_rng(0)
+BINARY = (RNG.random((60, 6)) < [0.1, 0.9, 0.5, 0.2, 0.7, 0.4]).astype(np.float32)
+REAL = RNG.normal([5, -3, 0, 1, 2, 9], [0.1, 10, 1, 1, 2, 3], (60, 6))
+SMALL = {"hidden": (8,), "max_epochs": 2, "progress": False}
+
+
+class Encoder(eqx.Module):
+    layer: eqx.nn.Linear
+
+    def __init__(self, seed=0):
+        self.layer = eqx.nn.Linear(6, 2, key=jax.random.key(seed))
+
+    def __call__(self, x):
+        return dist.Normal(self.layer(x), 0.5).to_event(1)
+
+
+class Decoder(eqx.Module):
+    layer: eqx.nn.Linear
+
+    def __init__(self, seed=0):
+        self.layer = eqx.nn.Linear(2, 6, key=jax.random.key(seed))
+
+    def __call__(self, z):
+        return dist.BernoulliLogits(self.layer(z)).to_event(1)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return VAE(**SMALL).fit(BINARY)
+
+
+@pytest.fixture
+def folder(fitted, tmp_path):
+    return fitted.save(tmp_path / "model")
+
+
+def assert_same_arrays(one, other):
+    leaves = [jax.tree.leaves(split((vae.generative_, vae.recognition_))[:2]) for vae in (one, other)]
+    for left, right in zip(*leaves, strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def assert_same_behaviour(one, other, X):
+    assert one.get_params().keys() == other.get_params().keys()
+    assert_same_arrays(one, other)
+    np.testing.assert_array_equal(one.transform(X), other.transform(X))
+    np.testing.assert_array_equal(one.score_samples(X), other.score_samples(X))
+    np.testing.assert_array_equal(one.sample(5), other.sample(5))
+    for row, other_row in zip(one.history_, other.history_, strict=True):
+        assert {**row, "seconds": 0} == {**other_row, "seconds": 0}
+    assert one.stopped_because_ == other.stopped_because_
+    assert one.learning_rate_ == other.learning_rate_
+
+
+@pytest.mark.parametrize(
+    ("X", "arguments"),
+    [
+        (BINARY, {}),
+        ((REAL - REAL.min() + 1).clip(0, 255).astype(np.uint8), {"likelihood": "bernoulli", "hidden": 8}),
+        (REAL, {"random_state": np.int64(3), "latent_dim": np.int64(1), "learning_rate": np.float32(0.01)}),
+    ],
+    ids=["bernoulli", "bytes", "gaussian"],
+)
+def test_round_trip(X, arguments, tmp_path):
+    vae = VAE(**{**SMALL, **arguments}).fit(X)
+    again = load(vae.save(tmp_path / "model"))
+    assert_same_behaviour(vae, again, X)
+    assert again.get_params() == vae.get_params()
+    assert_same_behaviour(vae.partial_fit(X), again.partial_fit(X), X)
+
+
+def test_feature_names_and_their_check_come_back(tmp_path):
+    X = pd.DataFrame(REAL, columns=list("abcdef"))
+    again = load(VAE(**SMALL).fit(X).save(tmp_path / "model"))
+    assert list(again.feature_names_in_) == list("abcdef")
+    assert list(again.get_feature_names_out()) == ["vae0", "vae1"]
+    with pytest.raises(ValueError, match="feature names"):
+        again.transform(X.rename(columns={"a": "z"}))
+
+
+def test_own_networks_come_back_with_the_saved_arrays(tmp_path):
+    prior = dist.Normal(np.float32([1, 2]), np.float32([3, 4])).to_event(1)
+    parts = {"encoder": Encoder(), "decoder": Decoder(), "prior": prior}
+    vae = VAE(**SMALL, **parts, optimizer=optax.adam(0.01)).fit(BINARY)
+    folder = vae.save(tmp_path / "model")
+    other_prior = dist.Normal(np.float32([0, 0]), np.float32([1, 1])).to_event(1)
+    others = {"encoder": Encoder(1), "decoder": Decoder(1), "prior": other_prior}
+    again = load(folder, **others, optimizer=vae.optimizer)
+    assert_same_behaviour(vae, again, BINARY)
+    assert_same_behaviour(vae.partial_fit(BINARY), again.partial_fit(BINARY), BINARY)
+    load(folder, **others).partial_fit(BINARY)  # its own optimizer forgotten, it learns with another
+    with pytest.raises(ModelFileError, match=r"saved with a encoder of your own. Pass it: load\(..., encoder=...\)"):
+        load(folder, prior=prior, decoder=Decoder())
+
+
+def test_networks_that_were_not_saved_are_refused(folder):
+    with pytest.raises(ModelFileError, match="saved without a encoder"):
+        load(folder, encoder=Encoder())
+
+
+def test_random_state_that_is_no_number_is_forgotten(tmp_path):
+    vae = VAE(**SMALL, random_state=np.random.RandomState(0)).fit(BINARY)
+    again = load(vae.save(tmp_path / "model"))
+    assert again.random_state is None
+    np.testing.assert_array_equal(again.score_samples(BINARY), vae.score_samples(BINARY))
+
+
+def test_saving_replaces_a_model(folder, tmp_path):
+    other = VAE(**SMALL, random_state=1).fit(BINARY)
+    other.save(folder)
+    assert_same_arrays(load(folder), other)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert stat.S_IMODE(folder.stat().st_mode) == stat.S_IMODE((folder / "..").stat().st_mode) | 0o055 & ~umask()
+
+
+def umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+@pytest.mark.parametrize("operation", ["arrays", "text", "first rename", "second rename"])
+def test_a_failed_save_leaves_the_old_model(operation, error, fitted, folder, tmp_path, monkeypatch):
+    renames = []
+
+    def fail(*arguments, **keywords):
+        raise error
+
+    def rename(source, target):
+        renames.append(target)
+        if len(renames) == (1 if operation == "first rename" else 2):
+            raise error
+        os.replace(source, target)
+
+    if operation == "arrays":
+        monkeypatch.setattr(persistence, "save_file", fail)
+    elif operation == "text":
+        monkeypatch.setattr(Path, "write_text", fail)
+    else:
+        monkeypatch.setattr(persistence.os, "rename", rename)
+    other = VAE(**SMALL, random_state=1).fit(BINARY)
+    with pytest.raises(type(error)):
+        other.save(folder)
+    monkeypatch.undo()
+    assert_same_arrays(load(folder), fitted)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_failed_first_save_leaves_nothing(fitted, tmp_path, monkeypatch):
+    monkeypatch.setattr(persistence, "_named_arrays", lambda vae: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        fitted.save(tmp_path / "deep" / "model")
+    assert list((tmp_path / "deep").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "model/notes.txt"])
+def test_what_is_not_a_model_is_not_overwritten(name, fitted, folder, tmp_path):
+    (tmp_path / name).write_text("kept")
+    with pytest.raises(ModelFileError, match=r"is not a model folder\. Nothing was written"):
+        fitted.save(tmp_path / name.split("/")[0])
+    assert (tmp_path / name).read_text() == "kept"
+
+
+def test_an_empty_folder_is_filled(fitted, tmp_path):
+    assert_same_arrays(load(fitted.save(tmp_path)), fitted)
+
+
+def edit(folder, **changes):
+    description = json.loads((folder / "model.json").read_text())
+    for place, value in changes.items():
+        target = description
+        *parents, last = place.split("__")
+        for parent in parents:
+            target = target[parent]
+        if value is None:
+            del target[last]
+        else:
+            target[last] = value
+    (folder / "model.json").write_text(json.dumps(description))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda folder: (folder / "model.json").unlink(), "No such file"),
+        (lambda folder: (folder / "arrays.safetensors").unlink(), "No such file"),
+        (lambda folder: (folder / "model.json").write_text("{"), "Expecting property name"),
+        (lambda folder: (folder / "model.json").write_bytes(b"\xff\xfe\x00"), "decode"),
+        (lambda folder: (folder / "model.json").write_text("[]"), "indices"),
+        (lambda folder: (folder / "model.json").write_text("{}"), "lacks 'format'"),
+        (lambda folder: os.truncate(folder / "arrays.safetensors", 500), "[Hh]eader"),
+        (lambda folder: (folder / "arrays.safetensors").write_bytes(b""), "[Hh]eader"),
+        (lambda folder: edit(folder, format=999), "format 999; this version reads format 1"),
+        (lambda folder: edit(folder, arguments=None), "lacks 'arguments'"),
+        (lambda folder: edit(folder, fitted__scale_=None), "lacks 'scale_'"),
+        (lambda folder: edit(folder, arguments__latent_dim="os.system"), "latent_dim='os.system' is not allowed"),
+        (lambda folder: edit(folder, arguments__optimizer="os.system"), "optimizer='os.system' is not known"),
+        (lambda folder: edit(folder, arguments__unheard_of=1), "unheard_of"),
+        (lambda folder: edit(folder, arguments__hidden=[9]), r"has shape and type .*8.*, expected .*9"),
+        (lambda folder: edit(folder, arguments__hidden=[8, 6]), "arrays.safetensors lacks "),
+        (lambda folder: edit(folder, fitted__likelihood_="unheard-of"), "unheard-of"),
+    ],
+)
+def test_damaged_files_are_refused(damage, words, folder):
+    damage(folder)
+    with pytest.raises(ModelFileError, match=words) as error:
+        load(folder)
+    assert str(folder) in str(error.value)
+
+
+def test_fitted_names_come_from_a_fixed_list(folder):
+    edit(folder, fitted__transform="planted")
+    assert callable(load(folder).transform)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(ModelFileError, match="nowhere"):
+        load(tmp_path / "nowhere")
+
+
+def test_unfitted_models_are_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        VAE().save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_pickle_in_the_source():
+    """What could run code on load is not even imported."""
+    for path in Path(aevb.__file__).parent.rglob("*.py"):
+        text = path.read_text()
+        for word in (
+            "import pickle",
+            "from pickle",
+            "joblib",
+            "cloudpickle",
+            "import dill",
+            "allow_pickle=True",
+            "eval(",
+        ):
+            assert word not in text, f"{path.name}: {word}"
