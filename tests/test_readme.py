@@ -1,19 +1,40 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_example_of_the_readme():
+def run_examples(page):
+    """Run the Python blocks of a page one after the other, as a reader would; return the names they leave."""
+    names = {}
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(code, names)
+    return names
+
+
+def test_examples_of_the_readme(tmp_path, monkeypatch):
     """E[z²] = a(a + 1) and its derivative 2a + 1 at a = 2.5.
 
     Tolerance: six standard errors at 10,000 draws (sd of z² is 12, of its gradient below 10);
     a correct program fails for one seed in 10⁸.
     """
-    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    names = {}
-    exec(code, names)
+    monkeypatch.chdir(tmp_path)
+    names = run_examples("README.md")
+    assert names["Z"].shape == (1797, 10)
     assert names["value"] == pytest.approx(8.75, abs=0.72)
     assert names["gradient"] == pytest.approx(6.0, abs=0.6)
+
+
+def test_examples_of_the_guide(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_examples("docs/guide.md")
+    np.testing.assert_array_equal(names["same"].transform(names["X"]), names["vae"].transform(names["X"]))
+
+
+def test_links_of_the_readme_lead_somewhere():
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(links) > 5
+    assert not [link for link in links if "://" not in link and not (ROOT / link).exists()]
