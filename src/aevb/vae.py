@@ -215,7 +215,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.
         """
         self._check_parameters()
-        if not hasattr(self, "generative_"):
+        if not self.__sklearn_is_fitted__():
             X = self._check_training_data(X)
             models, _ = self._start_models(X)
             optimizer_state, history = None, []
@@ -471,6 +471,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def get_params(self, deep=True):
         """Return the constructor's arguments by name."""
         return {**super().get_params(deep), "posterior": self.__dict__["posterior"]}
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "generative_")  # what a failed `fit` has not
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

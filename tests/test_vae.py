@@ -1,0 +1,607 @@
+import os
+import subprocess
+import sys
+import textwrap
+
+import equinox as eqx
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import optax
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from aevb import VAE
+from aevb.estimators import ESTIMATORS
+from aevb.models import split
+from aevb.training.loop import _run_chunk
+from aevb.training.progress import Progress
+
+SMALL = {"hidden": (8,), "max_epochs": 2, "progress": False}
+RNG = np.random.default_rng(0)
+# Two kinds of rows, one the negative of the other, with a tenth of the bits flipped.
+PATTERNS = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
+BINARY = (PATTERNS[RNG.integers(2, size=200)] ^ (RNG.random((200, 6)) < 0.1)).astype(np.float32)
+GREY = (255 * RNG.random((200, 6)) ** 3).astype(np.uint8)
+REAL = RNG.normal([5, -3, 0, 1, 2, 9], [0.1, 10, 1, 1, 2, 3], (200, 6))
+
+
+def small(latent_dim=2, **arguments):
+    return VAE(latent_dim, **{**SMALL, **arguments})
+
+
+def arrays(vae):
+    return jax.tree.leaves(split((vae.generative_, vae.recognition_))[:2])
+
+
+def assert_same_arrays(one, other):
+    for left, right in zip(arrays(one), arrays(other), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+class Encoder(eqx.Module):
+    layer: eqx.nn.Linear
+
+    def __init__(self, latent_dim=2):
+        self.layer = eqx.nn.Linear(6, latent_dim, key=jax.random.key(0))
+
+    def __call__(self, x):
+        return dist.Normal(self.layer(x), 0.5).to_event(1)
+
+
+class Decoder(eqx.Module):
+    layer: eqx.nn.Linear
+
+    def __init__(self, data_dim=6):
+        self.layer = eqx.nn.Linear(2, data_dim, key=jax.random.key(0))
+
+    def __call__(self, z):
+        return dist.Normal(self.layer(z), 1.0).to_event(1)
+
+
+@pytest.fixture(scope="module")
+def binary():
+    return small(max_epochs=60, patience=None, batch_size=20, learning_rate=0.01).fit(BINARY)
+
+
+@pytest.fixture(scope="module")
+def real():
+    return small(likelihood="gaussian").fit(REAL)
+
+
+# ---- scikit-learn ----------------------------------------------------------------------------------------------------
+
+
+@parametrize_with_checks([VAE(hidden=(4,), max_epochs=1, progress=False)])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def test_clone_and_parameters():
+    vae = small(3, posterior="gaussian", optimizer=optax.sgd(0.1), encoder=Encoder(3))
+    copy = clone(vae)
+    assert copy is not vae
+    assert repr(copy) == repr(vae)
+    assert copy.get_params()["posterior"] == "gaussian"
+    assert copy.set_params(posterior="other", latent_dim=5).get_params()["posterior"] == "other"
+    assert copy.latent_dim == 5
+    assert vae.get_params()["posterior"] == "gaussian"
+    assert callable(vae.posterior)  # the method is not hidden by the argument
+
+
+def test_representations():
+    assert repr(VAE()) == "VAE()"
+    assert repr(VAE(5, posterior="x")) == "VAE(latent_dim=5, posterior='x')"
+    assert "latent_dim" in VAE(5)._repr_html_()
+
+
+def test_pipeline():
+    pipeline = make_pipeline(MinMaxScaler(clip=True), small()).fit(REAL)
+    assert pipeline[-1].likelihood_ == "bernoulli"
+    codes = pipeline.transform(REAL)
+    assert codes.shape == (200, 2)
+    assert pipeline.inverse_transform(codes).shape == REAL.shape
+    assert np.isfinite(pipeline.score(REAL))
+
+
+def test_grid_search():
+    search = GridSearchCV(small(), {"latent_dim": [1, 2]}, cv=2, error_score="raise").fit(BINARY)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_estimator_.transform(BINARY).shape[1] == search.best_params_["latent_dim"]
+
+
+def test_data_frames():
+    frame = pd.DataFrame(REAL, columns=list("abcdef"), index=np.arange(200)[::-1])
+    vae = small().set_output(transform="pandas").fit(frame)
+    codes = vae.transform(frame)
+    assert list(vae.feature_names_in_) == list("abcdef")
+    assert list(codes.columns) == ["vae0", "vae1"]
+    assert list(codes.index) == list(frame.index)
+    np.testing.assert_array_equal(codes, small().fit(REAL).transform(REAL))
+    with pytest.raises(ValueError, match="feature names"):
+        vae.transform(frame.rename(columns={"a": "z"}))
+    with pytest.warns(UserWarning, match="valid feature names"):
+        vae.transform(REAL)
+
+
+# ---- what the methods mean -------------------------------------------------------------------------------------------
+
+
+def test_posterior_and_transform(real):
+    q = real.posterior(REAL)
+    assert q.batch_shape == (200,)
+    assert q.event_shape == (2,)
+    codes = real.transform(REAL)
+    np.testing.assert_array_equal(q.mean, codes.astype(np.float32))
+    np.testing.assert_allclose(codes[7], real.recognition_(REAL[7].astype(np.float32)).mean, rtol=1e-5)
+    draws = q.sample(jax.random.key(0), (4000,))
+    assert draws.shape == (4000, 200, 2)
+    # The average of 4000 draws is 6 standard errors off once in 5e8 times, of 400 numbers.
+    assert (abs(draws.mean(0) - q.mean) < 6 * q.variance**0.5 / 4000**0.5).all()
+
+
+def test_inverse_transform_and_reconstruct(real, binary):
+    for vae, X in ((real, REAL), (binary, BINARY)):
+        codes = vae.transform(X)
+        means = vae.inverse_transform(codes)
+        np.testing.assert_allclose(means[3], vae.generative_.decoder(codes[3].astype(np.float32)).mean, rtol=1e-5)
+        np.testing.assert_array_equal(vae.reconstruct(X), means)
+    assert ((means > 0) & (means < 1)).all()
+    # The code says which of the two kinds a row is.
+    assert (means[:, 0].round() == PATTERNS[(BINARY @ PATTERNS.T).argmax(1), 0]).mean() > 0.95
+    with pytest.raises(ValueError, match=r"Z has shape \(3, 5\); it needs 2 columns"):
+        real.inverse_transform(np.zeros((3, 5)))
+    with pytest.raises(ValueError, match="Z contains NaN"):
+        real.inverse_transform(np.full((3, 2), np.nan))
+
+
+def test_sample(binary, real):
+    rows = binary.sample(3000)
+    assert rows.shape == (3000, 6)
+    assert set(np.unique(rows)) == {0, 1}
+    means = binary.sample(3000, mean=True)
+    assert ((means > 0) & (means < 1)).all()
+    # Row and mean share their z: the rows are Bernoulli draws of these means, 6 standard errors as above.
+    assert (abs((rows - means).mean(0)) < 6 * 0.5 / 3000**0.5).all()
+    assert abs(rows.mean(0) - BINARY.mean(0)).max() < 0.2
+    np.testing.assert_array_equal(binary.sample(5), binary.sample(7)[:5])
+    np.testing.assert_array_equal(binary.sample(50, random_state=3), binary.sample(50, random_state=3))
+    assert (binary.sample(50, random_state=3) != binary.sample(50, random_state=4)).any()
+    drawn = real.sample(2000)
+    np.testing.assert_allclose(drawn.mean(0), REAL.mean(0), atol=0.6 * REAL.std(0).max())
+    for bad in (0, -1, 2.5, "3"):
+        with pytest.raises(ValueError, match="num_samples="):
+            real.sample(bad)
+
+
+def test_score(binary, real):
+    values = binary.score_samples(BINARY)
+    assert values.shape == (200,)
+    assert binary.score(BINARY) == pytest.approx(values.mean())
+    # A row's value does not depend on the company it is in.
+    np.testing.assert_array_equal(binary.score_samples(BINARY[50:70]), values[50:70])
+    noise = (np.random.default_rng(1).random((200, 6)) < 0.5).astype(np.float32)
+    assert binary.score(BINARY) > binary.score(noise) + 0.5
+    # A bound on log p(x), in nats: not above the best that any model of independent patterns could say.
+    entropy = np.log(2) - 6 * (0.9 * np.log(0.9) + 0.1 * np.log(0.1))
+    assert -6 * np.log(2) < binary.score_samples(BINARY, num_samples=50).mean() < -entropy + 0.3
+    assert real.score(REAL) > real.score(REAL + 3 * REAL.std(0)) + 3
+    with pytest.raises(ValueError, match="num_samples=0"):
+        binary.score_samples(BINARY, num_samples=0)
+
+
+def test_history(binary):
+    assert [row["epoch"] for row in binary.history_] == list(range(1, len(binary.history_) + 1))
+    for row in binary.history_:
+        assert set(row) == {"epoch", "samples", "lower_bound", "validation_lower_bound", "seconds"}
+        assert row["samples"] == 180 * row["epoch"]  # 20 are held out
+    assert binary.history_[-1]["lower_bound"] > binary.history_[0]["lower_bound"]
+    assert binary.stopped_because_ == "max_epochs"
+
+
+@pytest.mark.parametrize(
+    ("X", "likelihood", "scale"),
+    [
+        (BINARY, "bernoulli", 1),
+        (BINARY.astype(bool), "bernoulli", 1),
+        (BINARY.astype(np.uint8), "bernoulli", 1),
+        (BINARY.astype(np.int64), "bernoulli", 1),
+        (GREY, "bernoulli", 1 / 255),
+        (GREY / 255, "bernoulli", 1),
+        (GREY.astype(np.int64), "gaussian", 1),
+        (REAL, "gaussian", 1),
+        (REAL.astype(np.float16), "gaussian", 1),
+    ],
+)
+def test_automatic_likelihood(X, likelihood, scale):
+    vae = small(max_epochs=1).fit(X)
+    assert (vae.likelihood_, vae.scale_) == (likelihood, scale)
+    assert np.isfinite(vae.score(X))
+
+
+def test_bytes_are_grey_levels():
+    from_bytes, from_floats = small().fit(GREY), small().fit(GREY / 255)
+    for left, right in zip(arrays(from_bytes), arrays(from_floats), strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-4)
+    # Floats mean the same to both, and bytes are bytes where they were learned from.
+    np.testing.assert_allclose(from_bytes.transform(GREY / 255), from_bytes.transform(GREY), atol=1e-4)
+    np.testing.assert_allclose(from_bytes.transform(GREY / 255), from_floats.transform(GREY / 255), atol=1e-4)
+    again = small().fit(GREY)
+    for left, right in zip(arrays(from_bytes.partial_fit(GREY)), arrays(again.partial_fit(GREY / 255)), strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-4)
+    for vae in (from_bytes, from_floats):
+        with pytest.raises(ValueError, match=r"takes values in \[0, 1\]"):
+            vae.transform(GREY.astype(float))
+
+
+def test_integers_beyond_32_bits():
+    """JAX would wrap them around."""
+    X = 2**33 * RNG.integers(0, 100, (200, 6))
+    vae = small().fit(X)
+    np.testing.assert_allclose(vae.generative_.decoder.units.loc, X.mean(0), rtol=1e-5)
+    assert np.ptp(vae.transform(X)) > 0
+    assert abs(vae.transform(X)).max() < 100
+
+
+def test_sigmoid_gaussian():
+    vae = small(likelihood="sigmoid-gaussian").fit(GREY)
+    means = vae.reconstruct(GREY)
+    assert ((means > 0) & (means < 1)).all()
+    with pytest.raises(ValueError, match="likelihood='sigmoid-gaussian' takes values"):
+        small(likelihood="sigmoid-gaussian").fit(REAL)
+
+
+def test_gaussian_bound_is_in_the_units_of_the_data():
+    """Stretching the data by c takes D log c from a log density, whatever was learned."""
+    c = 1024.0
+    vae = small(likelihood="gaussian", validation_fraction=0, max_epochs=20, batch_size=20)
+    plain, stretched = (clone(vae).fit(X) for X in (REAL, c * REAL))
+    for row, other in zip(plain.history_, stretched.history_, strict=True):
+        assert other["lower_bound"] == pytest.approx(row["lower_bound"] - 6 * np.log(c), abs=1e-2)
+    # The noise of a score is a function of the numbers in a row, which differ; medians tame its tails.
+    scores = [np.median(vae.score_samples(X, num_samples=200)) for vae, X in ((plain, REAL), (stretched, c * REAL))]
+    assert scores[1] == pytest.approx(scores[0] - 6 * np.log(c), abs=0.3)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_estimators_learn(estimator):
+    vae = small(estimator=estimator, num_samples=2, max_epochs=1).fit(BINARY)
+    assert np.isfinite(vae.score(BINARY))
+
+
+# ---- own parts -------------------------------------------------------------------------------------------------------
+
+
+def laplace():
+    return dist.Laplace(np.zeros(2, np.float32), np.ones(2, np.float32)).to_event(1)
+
+
+def refuse_to_train(*arguments, **keywords):
+    pytest.fail("work was done before the check")
+
+
+def test_own_prior():
+    vae = small(prior=laplace(), estimator="sgvb-a").fit(REAL)
+    assert np.isfinite(vae.score(REAL))
+    assert vae.generative_.latent_distribution().base_dist.__class__ is dist.Laplace
+
+
+def test_own_prior_without_closed_form_is_refused_before_work(monkeypatch):
+    monkeypatch.setattr("aevb.vae.train", refuse_to_train)
+    with pytest.raises(TypeError, match='Use estimator="sgvb-a"'):
+        small(prior=laplace(), estimator="sgvb-b").fit(REAL)
+
+
+def test_own_networks_and_optimizer():
+    start = Encoder(), Decoder()
+    vae = small(encoder=start[0], decoder=start[1], optimizer=optax.adam(0.1), max_epochs=20).fit(REAL)
+    assert isinstance(vae.recognition_.encoder, Encoder)
+    assert isinstance(vae.generative_.decoder, Decoder)
+    assert (vae.generative_.decoder.layer.weight != start[1].layer.weight).any()
+    assert vae.history_[-1]["lower_bound"] > vae.history_[0]["lower_bound"]
+    assert vae.reconstruct(REAL).shape == REAL.shape
+
+
+def test_own_decoder_has_its_own_support():
+    X = np.c_[GREY[:, :5] / 255, np.full(200, 0.5)]  # with a constant column
+    vae = small(decoder=Decoder()).fit(X)
+    assert np.isfinite(vae.score(X + 2))
+    assert np.isfinite(small(decoder=Decoder()).fit(5 * X).score(X))
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "words"),
+    [
+        (
+            {"encoder": Encoder(3)},
+            ValueError,
+            r"encoder: its draws have shape \(3,\), and \(2,\) is wanted: latent_dim",
+        ),
+        ({"prior": dist.Normal(0.0, 1.0)}, ValueError, r"prior: its draws have shape \(\)"),
+        ({"decoder": Decoder(7)}, ValueError, r"decoder: its draws have shape \(7,\).*columns of X"),
+        ({"decoder": eqx.nn.Linear(2, 6, key=jax.random.key(0))}, TypeError, "decoder: .* numpyro distribution"),
+    ],
+)
+def test_own_parts_that_do_not_fit_are_refused_before_work(parts, error, words, monkeypatch):
+    monkeypatch.setattr("aevb.vae.train", refuse_to_train)
+    with pytest.raises(error, match=words):
+        small(**parts).fit(REAL)
+
+
+# ---- learning --------------------------------------------------------------------------------------------------------
+
+
+def test_partial_fit_from_scratch():
+    vae = small(learning_rate=0.01)
+    for _ in range(20):
+        for batch in (BINARY[:120], BINARY[120:180], BINARY[180:]):  # the last ones are smaller than batch_size
+            assert vae.partial_fit(batch) is vae
+    assert [row["epoch"] for row in vae.history_] == list(range(1, 61))
+    assert vae.history_[2]["samples"] == 100 + 60 + 20
+    assert vae.score(BINARY) > small(max_epochs=1).fit(BINARY).score(BINARY) + 0.3
+
+
+def test_partial_fit_goes_on_after_fit():
+    vae = small(learning_rate=0.01).fit(BINARY)
+    before, start = vae.score(BINARY), arrays(vae)
+    vae.partial_fit(BINARY)
+    assert any((left != right).any() for left, right in zip(start, arrays(vae), strict=True))
+    for _ in range(20):
+        vae.partial_fit(BINARY)
+    assert vae.score(BINARY) > before + 0.1
+    assert len(vae.history_) == 2 + 21
+    vae.set_params(optimizer="sgd").partial_fit(BINARY)  # whose memory has another shape
+
+
+def test_the_papers_setting():
+    vae = small(optimizer="adagrad", init="paper", activation="tanh", validation_fraction=0).fit(BINARY)
+    assert vae.learning_rate_ in {0.01, 0.02, 0.1}
+    assert "validation_lower_bound" not in vae.history_[0]
+    assert VAE(learning_rate=0.05, hidden=4, max_epochs=1, progress=False).fit(BINARY).learning_rate_ == 0.05
+
+
+def test_same_seed_same_model_and_one_trace():
+    first = small().fit(BINARY)
+    programs = _run_chunk._cache_size()
+    assert_same_arrays(first, small().fit(BINARY))
+    again = first.sample(10), arrays(first)
+    first.fit(BINARY)
+    np.testing.assert_array_equal(first.sample(10), again[0])
+    for left, right in zip(arrays(first), again[1], strict=True):
+        np.testing.assert_array_equal(left, right)
+    assert any(
+        (left != right).any()
+        for left, right in zip(arrays(first), arrays(small(random_state=1).fit(BINARY)), strict=True)
+    )
+    assert _run_chunk._cache_size() == programs
+
+
+def test_each_compiled_function_is_traced_once(monkeypatch):
+    calls = []
+
+    def counting(*arguments):
+        calls.append(1)
+        return ESTIMATORS["sgvb-b"](*arguments)
+
+    monkeypatch.setitem(ESTIMATORS, "sgvb-a", counting)
+    vae = small(estimator="sgvb-a").fit(BINARY)
+    traces = len(calls)
+    assert traces == 2  # the step, and the held-out bound
+    vae.fit(BINARY)
+    small(estimator="sgvb-a", random_state=5, learning_rate=0.1).fit(1 - BINARY)
+    assert len(calls) == traces
+
+
+def test_random_state_follows_scikit_learn():
+    states = [np.random.RandomState(3) for _ in range(2)]
+    one, other = (small(random_state=state).fit(BINARY) for state in states)
+    assert_same_arrays(one, other)
+    one.fit(BINARY)  # the generator has moved on
+    assert one.seed_ != other.seed_
+    np.random.seed(7)  # noqa: NPY002
+    from_global = small(random_state=None).fit(BINARY)
+    np.random.seed(7)  # noqa: NPY002
+    assert_same_arrays(from_global, small(random_state=None).fit(BINARY))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_interruption_leaves_a_usable_model(method, monkeypatch):
+    chunks = []
+
+    def advance(self, samples, bound):
+        chunks.append(samples)
+        if len(chunks) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "advance", advance)
+    vae = small(max_epochs=50)
+    if method == "fit":
+        vae.fit(BINARY)
+        assert len(vae.history_) == 2
+    else:  # a loop over batches has to end
+        vae.partial_fit(BINARY).partial_fit(BINARY)
+        with pytest.raises(KeyboardInterrupt):
+            vae.partial_fit(BINARY)
+    assert len(chunks) == 3
+    assert vae.stopped_because_ == "interrupted"
+    assert np.isfinite(vae.score(BINARY))
+
+
+def test_a_run_that_fails_at_once_leaves_the_model_as_it_was():
+    vae = small(batch_size=20).fit(BINARY)
+    before = arrays(vae)
+    with pytest.raises(FloatingPointError, match=r"at step 1\. Lower the learning_rate"):
+        vae.set_params(learning_rate=1e38).fit(BINARY)
+    for left, right in zip(before, arrays(vae), strict=True):
+        np.testing.assert_array_equal(left, right)
+    failed = small(batch_size=20, learning_rate=1e38)
+    with pytest.raises(FloatingPointError):
+        failed.fit(BINARY)
+    with pytest.raises(NotFittedError):
+        failed.sample()
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+def with_value(value, dtype=float):
+    X = REAL.astype(dtype)
+    X[7, 2] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "arguments", "words"),
+    [
+        (with_value(np.nan), {}, r"X: the value at row 7, column 2 is nan .*drop or fill"),
+        (with_value(-np.inf), {}, r"X: the value at row 7, column 2 is -inf .*drop or fill"),
+        (with_value(1e39), {}, r"row 7, column 2 is 1e\+39 .*float32.*rescale"),
+        (with_value("red", object), {}, r"row 7, column 2 is 'red', not a number .*OneHotEncoder"),
+        (BINARY * 2, {"likelihood": "bernoulli"}, r"row 0, column \d is 2.0 .*\[0, 1\].*divide pixels by 255"),
+        (np.c_[REAL, np.ones(200)], {}, r"X: column 6 is constant .*VarianceThreshold"),
+        (np.c_[GREY / 255, np.ones(200)], {"likelihood": "sigmoid-gaussian"}, "X: column 6 is constant"),
+        (REAL[:1], {}, "n_samples = 1; learning needs at least 2 rows"),
+        (REAL[:0], {}, r"0 sample\(s\)"),
+        (REAL[0], {}, r"(?s)Expected 2D array, got 1D .*reshape"),
+        (GREY.reshape(50, 4, 6), {}, r"dim 3.*X.reshape\(len\(X\), -1\)"),
+        (REAL[:, :0], {}, r"0 feature\(s\)"),
+    ],
+)
+def test_bad_data(X, arguments, words, monkeypatch):
+    monkeypatch.setattr("aevb.vae.train", refuse_to_train)
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=words):
+            getattr(small(**arguments), method)(X)
+
+
+def test_constant_columns_are_fine_for_bernoulli():
+    assert np.isfinite(small().fit(np.c_[BINARY[:, :5], np.zeros(200)]).score(np.c_[BINARY[:, :5], np.ones(200)]))
+
+
+@pytest.mark.parametrize("method", ["transform", "posterior", "score_samples", "score", "reconstruct", "partial_fit"])
+def test_bad_new_data(method, real):
+    with pytest.raises(ValueError, match="X has 5 features, but VAE is expecting 6"):
+        getattr(real, method)(REAL[:, :5])
+    with pytest.raises(ValueError, match="row 7, column 2 is nan"):
+        getattr(real, method)(with_value(np.nan))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"latent_dim": 0}, "latent_dim=0 is not allowed. Give a whole number of at least 1"),
+        ({"latent_dim": 2.0}, "latent_dim=2.0"),
+        ({"num_samples": 0}, "num_samples=0"),
+        ({"batch_size": 0}, "batch_size=0"),
+        ({"max_epochs": 0}, "max_epochs=0"),
+        ({"patience": 0}, "patience=0"),
+        ({"validation_fraction": 1}, "validation_fraction=1 .*at most 0.9"),
+        ({"learning_rate": -0.1}, "learning_rate=-0.1 .*more than 0"),
+        ({"learning_rate": 0}, "learning_rate=0"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan"),
+        ({"learning_rate": "fast"}, "learning_rate='fast'"),
+        ({"hidden": (0,)}, "hidden=0"),
+        ({"hidden": (8, 2.5)}, "hidden=2.5"),
+        ({"hidden": None}, "hidden=None"),
+        ({"hidden": "8"}, "hidden='8'"),
+        (
+            {"likelihood": "Bernouli"},
+            "likelihood='Bernouli' is not known. Did you mean 'bernoulli'.*'sigmoid-gaussian'",
+        ),
+        ({"activation": "thanh"}, "activation='thanh' .*Did you mean 'tanh'"),
+        ({"posterior": "laplace"}, "posterior='laplace' .*Choose one of 'gaussian'"),
+        ({"learner": "wake"}, "learner='wake' .*'aevb'"),
+        ({"estimator": "sgvb"}, "estimator='sgvb' .*'sgvb-b', 'sgvb-a'"),
+        ({"optimizer": "adm"}, "optimizer='adm' .*Did you mean 'adam'"),
+        ({"optimizer": optax.adam}, "optimizer="),
+        ({"init": "xavier"}, "init='xavier' .*'glorot', 'paper'"),
+        ({"parameter_prior": "laplace"}, "parameter_prior='laplace' .*'normal', None"),
+    ],
+)
+def test_bad_arguments(arguments, words):
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=words):
+            # Bad data as well: the arguments are looked at first.
+            getattr(small(**arguments), method)(with_value(np.nan))
+
+
+def test_one_hidden_layer_may_be_a_number():
+    assert_same_arrays(small(hidden=8).fit(BINARY), small(hidden=(8,)).fit(BINARY))
+
+
+@pytest.mark.parametrize(
+    "method", ["transform", "posterior", "inverse_transform", "reconstruct", "score", "score_samples"]
+)
+def test_unfitted(method):
+    with pytest.raises(NotFittedError):
+        getattr(VAE(), method)(REAL)
+    with pytest.raises(NotFittedError):
+        VAE().sample()
+
+
+# ---- memory and time -------------------------------------------------------------------------------------------------
+
+
+def run(code, **environment):
+    """Run code in a new interpreter, and return the numbers that it prints."""
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_"))}
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**settings, **environment})
+    assert result.returncode == 0, result.stderr
+    return [float(number) for number in result.stdout.split()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("likelihood", ["bernoulli", "gaussian"])
+def test_memory(likelihood):
+    """Data as bytes are never expanded. What any fit needs is there after a small one."""
+    size = 100_000_000
+    (raised,) = run(f"""
+        import resource
+        import numpy as np
+        from aevb import VAE
+
+        def peak():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+        def fit(num_rows):
+            X = np.random.default_rng(0).integers(0, 256, (num_rows, 784), dtype=np.uint8)
+            before = peak()
+            VAE(hidden=4, max_epochs=1, batch_size=1000, likelihood="{likelihood}", progress=False).fit(X)
+            return peak() - before
+
+        fit(3000)
+        print(fit({size} // 784))
+    """)
+    raised *= 1024 if sys.platform == "linux" else 1
+    assert raised < 3 * size
+
+
+@pytest.mark.slow
+def test_time_to_the_first_epoch(tmp_path):
+    """Seconds by the clock or of the processor, whichever is less: neither other work nor two cores at once count."""
+    code = """
+        import time
+        import numpy as np
+        from aevb import VAE
+        VAE()
+        X = np.random.default_rng(0).random((5000, 784), dtype=np.float32)
+        starts = time.perf_counter(), time.process_time()
+        VAE(max_epochs=1, progress=False).fit(X)
+        print(min(time.perf_counter() - starts[0], time.process_time() - starts[1]))
+    """
+    environment = {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        # NumPyro orders a distribution's arrays by a set of strings: with another order, programs are not found again.
+        "PYTHONHASHSEED": "0",
+    }
+    (cold,), (warm,) = (run(code, **environment) for _ in range(2))
+    assert cold < 6
+    assert warm < 3
