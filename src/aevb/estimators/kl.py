@@ -40,11 +40,9 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
     """
     if q.event_shape == p.event_shape and _is_diagonal_gaussian(p):
         if _is_diagonal_gaussian(q):
-            return _sum_over_event(_gaussian_kl(q.base_dist.loc, q.base_dist.scale, p.base_dist), q)
+            return _diagonal_kl(q, p)
         if isinstance(q, dist.MultivariateNormal):
-            diagonal = jnp.diagonal(q.scale_tril, axis1=-2, axis2=-1)
-            rest = jnp.tril(q.scale_tril, -1) / p.base_dist.scale[..., None]
-            return jnp.sum(_gaussian_kl(q.loc, diagonal, p.base_dist) + jnp.sum(rest**2, -1) / 2, -1)
+            return _full_kl(q, p)
     try:
         return kl_divergence(q, p)
     except NotImplementedError:
@@ -58,14 +56,21 @@ def _is_diagonal_gaussian(d):
     return isinstance(d, dist.Independent) and isinstance(d.base_dist, dist.Normal)
 
 
+def _diagonal_kl(q, p):
+    terms = _gaussian_kl(q.base_dist.loc, q.base_dist.scale, p.base_dist)
+    return jnp.sum(terms, axis=tuple(range(-len(q.event_shape), 0)))
+
+
+def _full_kl(q, p):
+    terms = _gaussian_kl(q.loc, jnp.diagonal(q.scale_tril, axis1=-2, axis2=-1), p.base_dist)
+    rest = jnp.tril(q.scale_tril, -1) / p.base_dist.scale[..., None]
+    return jnp.sum(terms, axis=-1) + jnp.sum(rest**2, axis=(-2, -1)) / 2
+
+
 def _gaussian_kl(mu, sigma, p):
     r = (mu - p.loc) / p.scale
     v = 2 * (jnp.log(sigma) - jnp.log(p.scale))
     return (r**2 + jnp.expm1(v) - v) / 2  # expm1: near v = 0 the rest cancels to nothing in float32
-
-
-def _sum_over_event(values, q):
-    return jnp.sum(values, axis=tuple(range(-len(q.event_shape), 0)))
 
 
 def _name(d):

@@ -34,7 +34,7 @@ def score_function(generative: GenerativeModel, recognition: RecognitionModel, x
     z = lax.stop_gradient(reparameterize(q).transform(epsilon))  # (L, J)
 
     def one_sample(z):
-        log_q = q.log_prob(z)
+        log_q = jnp.asarray(q.log_prob(z))
         log_joint = generative.log_joint(x, z)
         f = lax.stop_gradient(log_joint - log_q)
         # Zero in value; its gradient is f times the score.

@@ -13,6 +13,7 @@ import optax
 from jax import Array
 
 from aevb.estimators import minibatch, sgvb_b
+from aevb.learners.optimizers import OPTIMIZERS
 from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split
 
 
@@ -38,8 +39,8 @@ class AEVB:
     .. math:: \theta, \phi \leftarrow \theta, \phi + \mathrm{update}\left(\nabla_{\theta, \phi}
         \frac{1}{N} \left[ \tilde L^M(X^M, \epsilon) + \log N(\theta, \phi; 0, I) \right]\right)
 
-    The second term is the weight decay of the paper's MAP criterion. A learner is a value: equal ones share their compiled
-    programs.
+    The second term is the weight decay of the paper's MAP criterion. A learner is a value: equal ones share their
+    compiled programs.
 
     Args:
         skeleton: Skeleton of the pair (generative, recognition), see :func:`aevb.models.split`.
@@ -57,7 +58,7 @@ class AEVB:
     num_data: int
     estimator: Callable = sgvb_b
     num_samples: int = 1
-    optimizer: optax.GradientTransformation = optax.adam(1.0)
+    optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
     parameter_prior: bool = True
 
     def init(self, generative: GenerativeModel, recognition: RecognitionModel, learning_rate: float) -> AEVBState:
@@ -72,7 +73,7 @@ class AEVB:
     def draw_noise(self, state: AEVBState, key: Array, x: Array, shape: tuple[int, ...]) -> Array:
         """Draw epsilon ~ p(epsilon) for datapoints like x: shape ``(*shape, L, ...)``."""
         _, recognition = self.models(state)
-        return recognition.noise(x).sample(key, (*shape, self.num_samples))
+        return jnp.asarray(recognition.noise(x).sample(key, (*shape, self.num_samples)))
 
     def step(self, state: AEVBState, batch: Array, noise: Array) -> tuple[AEVBState, StepInfo]:
         """Update all parameters with one minibatch (M, ...) and its noise (M, L, ...)."""

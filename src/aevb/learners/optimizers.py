@@ -34,11 +34,11 @@ def adagrad() -> optax.GradientTransformation:
     def init(params):
         return AdagradState(jax.tree.map(jnp.zeros_like, params))
 
-    def update(gradient, state, params=None):
+    def update(updates, state, params=None):
         del params
-        total = jax.tree.map(lambda s, g: s + g**2, state.sum_of_squares, gradient)
+        total = jax.tree.map(lambda s, g: s + g**2, state.sum_of_squares, updates)
         # The tiny number is for gradients that have been zero so far, as those of a dead pixel's weights.
-        updates = jax.tree.map(lambda s, g: -g * jax.lax.rsqrt(s + 1e-30), total, gradient)
+        updates = jax.tree.map(lambda s, g: -g * jax.lax.rsqrt(s + 1e-30), total, updates)
         return updates, AdagradState(total)
 
     return optax.GradientTransformation(init, update)

@@ -4,6 +4,7 @@ Paper: App. C.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -43,6 +44,7 @@ class BernoulliMLP(eqx.Module):
         self.network = MLP(in_size, hidden, out_size, activation)
 
     def __call__(self, condition: Array) -> dist.Distribution:
+        """Return the distribution at one condition, or at each of several (..., in_size)."""
         logits = self.network(condition)
         return dist.BernoulliLogits(logits, validate_args=False).to_event(1)
 
@@ -81,6 +83,7 @@ class GaussianMLP(eqx.Module):
         self.mean = mean
 
     def __call__(self, condition: Array) -> dist.Distribution:
+        """Return the distribution at one condition, or at each of several (..., in_size)."""
         mu, log_variance = jnp.split(self.network(condition), 2, axis=-1)
         if self.mean == "sigmoid":
             mu = jax.nn.sigmoid(mu)
@@ -91,7 +94,7 @@ class Rescaled(eqx.Module):
     """A Gaussian encoder or decoder that works in standardized units of the data, and speaks in the data's own.
 
     The networks see columns of mean 0 and standard deviation 1; densities, draws and bounds stay in the units of x,
-    because the decoder's Gaussian is moved and stretched back. The units are data, not parameters: they are not learned.
+    because the decoder's Gaussian is moved and stretched back. The units are data, not parameters, and not learned.
 
     Args:
         conditional: The encoder or decoder inside.
@@ -104,8 +107,10 @@ class Rescaled(eqx.Module):
     side: str = eqx.field(static=True)
 
     def __call__(self, condition: Array) -> dist.Distribution:
-        loc, scale = self.units.loc, self.units.scale
+        """Return q(z|x) for x in its own units, or p(x|z) over x in its own units."""
+        loc, scale = jnp.asarray(self.units.loc), jnp.asarray(self.units.scale)
         if self.side == "input":
             return self.conditional((condition - loc) / scale)
-        standardized = self.conditional(condition).base_dist
+        gaussian: Any = self.conditional(condition)
+        standardized = gaussian.base_dist
         return dist.Normal(loc + scale * standardized.loc, scale * standardized.scale, validate_args=False).to_event(1)

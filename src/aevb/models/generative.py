@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jax import Array
 from numpyro.distributions import Distribution
 
@@ -14,8 +15,8 @@ class GenerativeModel(eqx.Module):
     .. math:: p_\theta(x, z) = p_\theta(z)\, p_\theta(x | z)
 
     Args:
-        prior: p(z): a distribution, which then stays as it is, or a callable Equinox module without arguments that returns
-            one, whose parameters are learned.
+        prior: p(z): a distribution, which then stays as it is, or a callable Equinox module without arguments that
+            returns one, whose parameters are learned.
         decoder: p(x|z): a callable that takes one z and returns a distribution over one x.
 
     Example:
@@ -39,14 +40,14 @@ class GenerativeModel(eqx.Module):
 
     def log_likelihood(self, x: Array, z: Array) -> Array:
         """Return log p(x|z) for one x (D,) and one z (J,)."""
-        return self.decoder(z).log_prob(x)
+        return jnp.asarray(self.decoder(z).log_prob(x))
 
     def log_joint(self, x: Array, z: Array) -> Array:
         """Return log p(x, z) for one x (D,) and one z (J,)."""
-        return self.latent_distribution().log_prob(z) + self.log_likelihood(x, z)
+        return jnp.asarray(self.latent_distribution().log_prob(z)) + self.log_likelihood(x, z)
 
     def sample(self, key: Array) -> Array:
         """Draw one x by ancestral sampling: z from the prior, then x from the decoder."""
         key_z, key_x = jax.random.split(key)
-        z = self.latent_distribution().sample(key_z)
-        return self.decoder(z).sample(key_x)
+        z = jnp.asarray(self.latent_distribution().sample(key_z))
+        return jnp.asarray(self.decoder(z).sample(key_x))

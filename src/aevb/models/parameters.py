@@ -27,8 +27,8 @@ class Parts(NamedTuple):
 def split(model) -> Parts:
     """Take a model apart.
 
-    Floating-point arrays of modules are parameters. Those inside a distribution (a fixed prior, the units of the data) are
-    constants: a distribution stored in a model is a statement, not something to be learned.
+    Floating-point arrays of modules are parameters. Those inside a distribution (a fixed prior, the units of the data)
+    are constants: a distribution stored in a model is a statement, not something to be learned.
     """
     is_parameter = jax.tree.map(
         lambda node: not isinstance(node, Distribution) and eqx.is_inexact_array(node),

@@ -30,7 +30,8 @@ def rowwise(function: Callable, model, source: Source, rows: np.ndarray, *argume
 
 @partial(jax.jit, static_argnames=("function", "skeleton"))
 def _run_batch(arrays, source, rows, arguments, *, function, skeleton):
-    model = join(*arrays, skeleton)
+    parameters, constants = arrays
+    model = join(parameters, constants, skeleton)
     return jax.vmap(lambda x: function(model, x, *arguments))(source.read(rows))
 
 
