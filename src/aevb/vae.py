@@ -461,7 +461,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         num_held_out = int(self.validation_fraction * num_rows)
         if num_held_out < 10:
             return np.arange(num_rows), None
-        shuffled = np.asarray(jax.random.permutation(key, num_rows))
+        # NumPy's, from the same key: one program less to compile before the first step.
+        shuffled = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(num_rows)
         return np.sort(shuffled[num_held_out:]), np.sort(shuffled[:num_held_out])
 
     def _keep(self, learner: AEVB, state: AEVBState):
