@@ -214,6 +214,9 @@ FAMILIES = (
         ((-1.0, 0.5, 2.0), (0.0, 1e-4, 1e-3), (-1e3, 900.0, 1e3)),
         locations=("low", "mode", "high"),
     ),
+    Family(
+        "HalfNormal", dist.HalfNormal, lambda scale: stats.halfnorm(scale=scale), ("scale",), ((1.0,), (1e-3,), (1e3,))
+    ),
     # Approach 3: composition.
     Family(
         "LogNormal",
@@ -269,9 +272,7 @@ FAMILIES = (
         ((2.5, 1.0), (1.5, 1e3)),
     ),
     # Numerical: through numpyro's inverse CDF, through its CDF, and from the density alone.
-    Family(
-        "HalfNormal", dist.HalfNormal, lambda scale: stats.halfnorm(scale=scale), ("scale",), ((1.0,), (1e-3,), (1e3,))
-    ),
+    Family("SoftLaplace", dist.SoftLaplace, stats.hypsecant, ("loc", "scale"), ((0.5, 1.0), (-0.25, 1e-3), (3.0, 1e3))),
     Family(
         "TruncatedMixture",
         TruncatedMixture,
@@ -387,6 +388,16 @@ def test_draws_follow_the_distribution(family, dtype):
     for setting, parameters in held_settings(family, dtype, "draws"):
         p_value = stats.kstest(z[:, setting].astype(np.float64), family.reference(*parameters).cdf).pvalue
         assert p_value > LEVEL, f"{family.name}{tuple(parameters)}"
+
+
+@pytest.mark.float64
+@each_family
+def test_draws_increase_with_the_noise(family):
+    """One noise variable, one increasing map (docs/decisions, no. 3); the reciprocal of a gamma variable decreases."""
+    draws = draws_of(family, np.float64)
+    sign = -1 if family.name == "InverseGamma" else 1
+    in_order = sign * np.take_along_axis(draws.z, np.argsort(draws.epsilon, axis=0), axis=0)
+    assert (np.diff(in_order, axis=0) >= -1e-9 * np.abs(in_order[1:])).all()
 
 
 @each_precision

@@ -54,6 +54,7 @@ def test_jit_vmap_and_grad(build):
         return z, pull_back(jnp.ones_like(z))[0]
 
     z, gradient = evaluate(LOC, epsilon)
+    assert np.all(gradient != 0)
     assert z.shape == (4, 5, *build(LOC).batch_shape, *build(LOC).event_shape)
     one_by_one, gradients = jax.vmap(evaluate, in_axes=(0, 2), out_axes=(2, 0))(LOC, epsilon)
     np.testing.assert_allclose(z, one_by_one, rtol=1e-5, atol=1e-5)
