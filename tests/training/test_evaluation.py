@@ -52,7 +52,18 @@ def test_bounds_depend_on_the_key_and_average_out_with_samples():
     assert few < np.abs(one - many).mean() / 5
 
 
-def test_different_datapoints_get_different_noise():
+def _first_noise(generative, recognition, x, epsilon):
+    return epsilon[0, 0]
+
+
+def test_each_datapoint_has_its_own_standard_normal_noise():
+    noise = evaluate(np.arange(1797), _first_noise)
+    assert len(np.unique(noise)) > 1790
+    assert abs(noise.mean()) < 5 / np.sqrt(1797)
+    assert abs(noise.var() - 1) < 5 * np.sqrt(2 / 1797)
+
+
+def test_different_datapoints_get_different_keys():
     """Binary images have few bit patterns; a weak hash gave thousands of them the same noise."""
     X = np.random.default_rng(0).integers(0, 2, size=(5000, 100)).astype(np.float32)
     hashes = np.asarray(jax.jit(jax.vmap(fingerprint))(jnp.asarray(X)))

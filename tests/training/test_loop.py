@@ -57,9 +57,13 @@ PLANTED = optax.chain(
 
 def start_bad(step, value=np.nan, **options):
     learner, state = start(PLANTED, **options)
-    adam_state, planted = state.optimizer_state
-    planted = planted._replace(bad_step=jnp.asarray(step), value=jnp.asarray(value))
-    return learner, state._replace(optimizer_state=(adam_state, planted))
+    planted = Planted(*map(jnp.asarray, (0, step, value)))
+    optimizer_state = jax.tree.map(
+        lambda node: planted if isinstance(node, Planted) else node,
+        state.optimizer_state,
+        is_leaf=lambda node: isinstance(node, Planted),
+    )
+    return learner, state._replace(optimizer_state=optimizer_state)
 
 
 # ---- what a run is ------------------------------------------------------------

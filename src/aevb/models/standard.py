@@ -20,7 +20,7 @@ DECODERS = {
 
 def standard_normal(latent_dim: int) -> dist.Distribution:
     """Return the prior N(0, I)."""
-    return dist.Normal(jnp.zeros(latent_dim), 1.0).to_event(1)
+    return dist.Normal(jnp.zeros(latent_dim), jnp.ones(latent_dim)).to_event(1)
 
 
 def standard_models(
