@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from aevb import VAE
 from aevb.estimators import ESTIMATORS
 from aevb.models import split
-from aevb.training.loop import _run_chunk
+from aevb.training.loop import run_chunk
 from aevb.training.progress import Progress
 
 SMALL = {"hidden": (8,), "max_epochs": 2, "progress": False}
@@ -368,7 +368,7 @@ def test_the_papers_setting():
 
 def test_same_seed_same_model_and_one_trace():
     first = small().fit(BINARY)
-    programs = _run_chunk._cache_size()
+    programs = run_chunk._cache_size()
     assert_same_arrays(first, small().fit(BINARY))
     again = first.sample(10), arrays(first)
     first.fit(BINARY)
@@ -379,7 +379,7 @@ def test_same_seed_same_model_and_one_trace():
         (left != right).any()
         for left, right in zip(arrays(first), arrays(small(random_state=1).fit(BINARY)), strict=True)
     )
-    assert _run_chunk._cache_size() == programs
+    assert run_chunk._cache_size() == programs
 
 
 def test_each_compiled_function_is_traced_once(monkeypatch):

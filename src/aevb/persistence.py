@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpyro.distributions import Distribution
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from aevb.models import join, split
+from aevb.models import join, named_leaves, split
 
 if TYPE_CHECKING:
     from aevb.vae import VAE
@@ -136,23 +135,7 @@ def _named_arrays(vae):
     """All arrays of a model by name: parameters, constants, and the optimizer's memory."""
     parameters, constants, _ = split((vae.generative_, vae.recognition_))
     parts = {"parameters": parameters, "constants": constants, "optimizer": vae._optimizer_state}
-    return {name: np.asarray(leaf) for name, leaf in _named_leaves(parts)}
-
-
-def _named_leaves(node, name=""):
-    """Yield the leaves of a pytree in its own order, each with a name that is the same in every process.
-
-    NumPyro flattens a distribution's parameters in the order of a set of strings, another one in each process:
-    by place, a loc could come back as a scale. They are named after their fields instead.
-    """
-    children, _ = jax.tree_util.tree_flatten_with_path(node, is_leaf=lambda child: child is not node)
-    for path, child in children:
-        if not path:
-            yield name, child
-        elif isinstance(node, Distribution):
-            yield from _named_leaves(child, f"{name}.{node.gather_pytree_data_fields()[path[0].key]}")
-        else:
-            yield from _named_leaves(child, name + jax.tree_util.keystr(path))
+    return {name: np.asarray(leaf) for name, leaf in named_leaves(parts)}
 
 
 def _fill(vae, arrays, with_optimizer):
@@ -163,7 +146,7 @@ def _fill(vae, arrays, with_optimizer):
     parts = {"parameters": state.parameters, "constants": state.constants}
     if with_optimizer:
         parts["optimizer"] = state.optimizer_state
-    leaves = [_matching(arrays, name, leaf) for name, leaf in _named_leaves(parts)]
+    leaves = [_matching(arrays, name, leaf) for name, leaf in named_leaves(parts)]
     filled = jax.tree.unflatten(jax.tree.structure(parts), leaves)
     vae.generative_, vae.recognition_ = join(filled["parameters"], filled["constants"], learner.skeleton)
     vae._optimizer_state = filled.get("optimizer")

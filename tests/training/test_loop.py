@@ -230,7 +230,7 @@ def test_an_interrupt_just_after_a_chunk_keeps_the_one_before(monkeypatch):
     """The worst moment: the state was given away and its successor is not yet here."""
     learner, state = start()
     expected = run(learner, state, max_epochs=2).state
-    chunks, run_chunk = [], loop._run_chunk
+    chunks, run_chunk = [], loop.run_chunk
 
     def interrupted(*arguments, **options):
         result = run_chunk(*arguments, **options)
@@ -239,7 +239,7 @@ def test_an_interrupt_just_after_a_chunk_keeps_the_one_before(monkeypatch):
             raise KeyboardInterrupt
         return result
 
-    monkeypatch.setattr(loop, "_run_chunk", interrupted)
+    monkeypatch.setattr(loop, "run_chunk", interrupted)
     trained = run(learner, state, max_epochs=5)
     assert trained.stopped_because == "interrupted"
     assert eqx.tree_equal(trained.state, expected)

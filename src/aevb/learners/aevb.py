@@ -13,7 +13,7 @@ import optax
 from jax import Array
 
 from aevb.estimators import minibatch, sgvb_b
-from aevb.learners.optimizers import OPTIMIZERS
+from aevb.learners.optimizers import OPTIMIZERS, with_weight_decay
 from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split
 
 
@@ -64,7 +64,7 @@ class AEVB:
     def init(self, generative: GenerativeModel, recognition: RecognitionModel, learning_rate: float) -> AEVBState:
         """Return the state that starts from these models."""
         parameters, constants, _ = split((generative, recognition))
-        return AEVBState(parameters, constants, self.optimizer.init(parameters), jnp.asarray(learning_rate))
+        return AEVBState(parameters, constants, self._ascent().init(parameters), jnp.asarray(learning_rate))
 
     def models(self, state: AEVBState) -> tuple[GenerativeModel, RecognitionModel]:
         """Return the models of a state."""
@@ -81,16 +81,13 @@ class AEVB:
 
         def loss(parameters):
             generative, recognition = join(parameters, state.constants, self.skeleton)
-            bound = bound_of_data(generative, recognition, batch, noise)
-            log_prior = _log_standard_normal(parameters) if self.parameter_prior else 0.0
-            return -(bound + log_prior) / self.num_data, bound / self.num_data
+            return -bound_of_data(generative, recognition, batch, noise) / self.num_data
 
-        (_, lower_bound), gradient = jax.value_and_grad(loss, has_aux=True)(state.parameters)
-        updates, optimizer_state = self.optimizer.update(gradient, state.optimizer_state, state.parameters)
+        loss_value, gradient = jax.value_and_grad(loss)(state.parameters)
+        updates, optimizer_state = self._ascent().update(gradient, state.optimizer_state, state.parameters)
         parameters = jax.tree.map(lambda p, u: p + state.learning_rate * u, state.parameters, updates)
-        return state._replace(parameters=parameters, optimizer_state=optimizer_state), StepInfo(lower_bound)
+        return state._replace(parameters=parameters, optimizer_state=optimizer_state), StepInfo(-loss_value)
 
-
-def _log_standard_normal(parameters):
-    """Log density of all parameters under N(0, I), up to its constant."""
-    return -sum(jnp.sum(p**2) for p in jax.tree.leaves(parameters)) / 2
+    def _ascent(self) -> optax.GradientTransformation:
+        """Return the optimizer with the gradient of log N(theta, phi; 0, I) / N, which is a weight decay of 1/N."""
+        return with_weight_decay(self.optimizer, 1 / self.num_data) if self.parameter_prior else self.optimizer

@@ -2,7 +2,7 @@
 
 from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
-from aevb.models.parameters import Parts, Skeleton, join, split
+from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.recognition import RecognitionModel
 from aevb.models.standard import DECODERS, standard_models, standard_normal
 
@@ -16,6 +16,7 @@ __all__ = [
     "Rescaled",
     "Skeleton",
     "join",
+    "named_leaves",
     "split",
     "standard_models",
     "standard_normal",

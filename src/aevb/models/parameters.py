@@ -1,10 +1,12 @@
 """What of a model is learned, what is data, and what is only shape."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+from jax import Array
 from numpyro.distributions import Distribution
 
 
@@ -17,11 +19,18 @@ class Skeleton:
 
 
 class Parts(NamedTuple):
-    """A model in three parts: learned arrays, other arrays, and the skeleton that holds them."""
+    """A model in three parts: learned arrays, other arrays by name, and the skeleton that holds them."""
 
     parameters: Any
-    constants: Any
+    constants: dict[str, Array]
     skeleton: Skeleton
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Stands in a skeleton where a constant belongs."""
+
+    name: str
 
 
 def split(model) -> Parts:
@@ -36,11 +45,30 @@ def split(model) -> Parts:
         is_leaf=lambda node: isinstance(node, Distribution),
     )
     parameters, rest = eqx.partition(model, is_parameter)
-    constants, shape = eqx.partition(rest, eqx.is_array)
-    leaves, structure = jax.tree.flatten(shape)
-    return Parts(parameters, constants, Skeleton(tuple(leaves), structure))
+    leaves = list(named_leaves(rest))
+    constants = {name: leaf for name, leaf in leaves if eqx.is_array(leaf)}
+    bones = tuple(_Place(name) if name in constants else leaf for name, leaf in leaves)
+    return Parts(parameters, constants, Skeleton(bones, jax.tree.structure(rest)))
 
 
-def join(parameters, constants, skeleton: Skeleton):
+def join(parameters, constants: dict[str, Array], skeleton: Skeleton):
     """Put a model together again."""
-    return eqx.combine(parameters, constants, jax.tree.unflatten(skeleton.structure, skeleton.leaves))
+    leaves = [constants[bone.name] if isinstance(bone, _Place) else bone for bone in skeleton.leaves]
+    return eqx.combine(parameters, jax.tree.unflatten(skeleton.structure, leaves))
+
+
+def named_leaves(node, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of a pytree in its own order, each with a name that is the same in every process.
+
+    NumPyro flattens a distribution's parameters in the order of a set of strings, another one in each process: by
+    place, a loc could come back from a file as a scale, and no compiled program would be found again. They are named
+    after their fields instead.
+    """
+    children, _ = jax.tree_util.tree_flatten_with_path(node, is_leaf=lambda child: child is not node)
+    for path, child in children:
+        if not path:
+            yield name, child
+        elif isinstance(node, Distribution):
+            yield from named_leaves(child, f"{name}.{node.gather_pytree_data_fields()[path[0].key]}")
+        else:
+            yield from named_leaves(child, name + jax.tree_util.keystr(path))

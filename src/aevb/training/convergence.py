@@ -16,11 +16,14 @@ class Convergence:
         self.best_state: Any = None
         self._epochs_since = 0
 
-    def is_reached(self, bound: float, state) -> bool:
-        """Take note of an epoch's bound, and say whether learning has converged."""
+    def observe(self, bound: float, state) -> None:
+        """Take note of an epoch's bound."""
         if bound > self.best_bound:
-            self.best_bound, self._epochs_since = bound, 0
-            self.best_state = state
+            self.best_bound, self.best_state, self._epochs_since = bound, state, 0
         else:
             self._epochs_since += 1
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether learning has converged."""
         return self.patience is not None and self._epochs_since >= self.patience

@@ -1,7 +1,7 @@
 """Functions of single datapoints applied to many, in batches of one shape."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -47,18 +47,14 @@ def lower_bounds(
     return rowwise(bound_of_row, (generative, recognition), source, rows, key)
 
 
-_BOUND_FUNCTIONS: dict = {}
-
-
+@cache  # the same function for the same arguments, so that its compiled program is found again
 def _bound_of_row(estimator, num_samples):
-    """Return the same function for the same arguments, for the sake of the compilation cache."""
-
     def bound_of_row(models, x, key):
         generative, recognition = models
         noise = recognition.noise(x).sample(jax.random.fold_in(key, fingerprint(x)), (num_samples,))
         return estimator(generative, recognition, x, noise)
 
-    return _BOUND_FUNCTIONS.setdefault((estimator, num_samples), bound_of_row)
+    return bound_of_row
 
 
 def fingerprint(x: Array) -> Array:

@@ -78,25 +78,18 @@ def train(
     """
     plan = ChunkPlan.of(len(train_rows), batch_size)
     order_key, noise_key, held_out_key = jax.random.split(key, 3)
-    convergence = Convergence(patience) if validation_rows is not None else None
+    convergence = Convergence(patience)
     trained = Trained(state)
-    number = 0  # of the chunk
     start = time.perf_counter()
     with Progress(progress, total=max_epochs * plan.samples_per_epoch) as bar:
         try:
             for epoch in range(max_epochs):
-                order = _shuffle(order_key, epoch, train_rows)
+                order = shuffle(order_key, epoch, train_rows)
                 bounds = []
-                for chunk in range(plan.num_chunks):
-                    number = epoch * plan.num_chunks + chunk
-                    chunk_key = jax.random.fold_in(noise_key, number)
-                    # The chunk uses up a copy: what was learned so far is safe from bad numbers and from Ctrl-C.
-                    state, info = _run_chunk(
-                        _copy(trained.state), source, order, chunk_key, chunk, learner=learner, plan=plan
+                for number in plan.chunks_of(epoch):
+                    trained.state, chunk_bounds = _safe_chunk(
+                        trained.state, source, order, noise_key, number, learner=learner, plan=plan
                     )
-                    chunk_bounds = np.asarray(info.lower_bound)
-                    _check_finite(chunk_bounds, state.parameters, number * plan.num_steps)
-                    trained.state = state
                     bounds.append(chunk_bounds)
                     bar.advance(plan.samples_per_chunk, bound=chunk_bounds.mean())
                 row = {
@@ -104,18 +97,16 @@ def train(
                     "samples": (epoch + 1) * plan.samples_per_epoch,
                     "lower_bound": float(np.mean(bounds)),
                 }
-                if convergence is not None:
+                if validation_rows is not None:
                     models = learner.models(trained.state)
                     held_out = lower_bounds(*models, source, validation_rows, held_out_key, learner.estimator)
                     row["validation_lower_bound"] = float(held_out.mean())
+                    convergence.observe(row["validation_lower_bound"], trained.state)
                 row["seconds"] = time.perf_counter() - start
                 trained.history.append(row)
-                converged = convergence is not None and convergence.is_reached(
-                    row["validation_lower_bound"], trained.state
-                )
                 if callback is not None:
                     callback(row)
-                if converged:
+                if convergence.is_reached:
                     trained.stopped_because = "converged"
                     bar.end_early()
                     break
@@ -123,13 +114,13 @@ def train(
             trained.stopped_because = "interrupted"
             if trained.history:
                 bar.note(f"Interrupted: keeping what was learned, {len(trained.history)} epoch(s).")
-        except _DivergedError as error:
-            if number == 0:
+        except DivergedError as error:
+            if trained.state is state:
                 raise
             trained.stopped_because = "diverged"
             message = f"{error} Training stopped at the last good state before that step."
             warnings.warn(message, RuntimeWarning, stacklevel=2)
-    if convergence is not None and convergence.best_state is not None:
+    if convergence.best_state is not None:
         trained.state = convergence.best_state
     return trained
 
@@ -151,6 +142,10 @@ class ChunkPlan:
         # The few rows left over sit this epoch out; each epoch leaves out others.
         return cls(batch_size, steps // num_chunks, num_chunks)
 
+    def chunks_of(self, epoch: int) -> range:
+        """Return the numbers of an epoch's chunks, counted from the beginning of the run."""
+        return range(epoch * self.num_chunks, (epoch + 1) * self.num_chunks)
+
     @property
     def samples_per_chunk(self) -> int:
         """Rows that a chunk reads."""
@@ -162,12 +157,21 @@ class ChunkPlan:
         return self.samples_per_chunk * self.num_chunks
 
 
+def _safe_chunk(state, source, order, noise_key, number, *, learner, plan):
+    """Run a chunk on a copy, so that what was learned so far is safe from bad numbers and from Ctrl-C."""
+    after, info = run_chunk(copy_state(state), source, order, noise_key, number, learner=learner, plan=plan)
+    bounds = np.asarray(info.lower_bound)
+    _check_finite(bounds, after.parameters, number * plan.num_steps)
+    return after, bounds
+
+
 @partial(jax.jit, static_argnames=("learner", "plan"), donate_argnames=("state",), compiler_options=_COMPILER_OPTIONS)
-def _run_chunk(state, source, order, key, chunk, *, learner, plan):
+def run_chunk(state, source, order, noise_key, number, *, learner, plan):
     """Scan the steps of one chunk; noise for all of them is drawn at once."""
     steps, size = plan.num_steps, plan.batch_size
-    rows = lax.dynamic_slice(order, (chunk * plan.samples_per_chunk,), (plan.samples_per_chunk,)).reshape(steps, size)
-    noise = learner.draw_noise(state, key, source.read(0), (steps, size))
+    first_row = number % plan.num_chunks * plan.samples_per_chunk
+    rows = lax.dynamic_slice(order, (first_row,), (plan.samples_per_chunk,)).reshape(steps, size)
+    noise = learner.draw_noise(state, jax.random.fold_in(noise_key, number), source.read(0), (steps, size))
 
     def step(state, rows_and_noise):
         rows, noise = rows_and_noise
@@ -177,16 +181,18 @@ def _run_chunk(state, source, order, key, chunk, *, learner, plan):
 
 
 @jax.jit
-def _shuffle(key, epoch, rows):
+def shuffle(key, epoch, rows):
+    """Return the rows in the order of an epoch."""
     return jax.random.permutation(jax.random.fold_in(key, epoch), rows)
 
 
-def _copy(state):
+def copy_state(state):
+    """Return a state of its own memory, to be given away."""
     return jax.tree.map(jnp.copy, state)
 
 
-class _DivergedError(FloatingPointError):
-    pass
+class DivergedError(FloatingPointError):
+    """A number in training became infinite or none."""
 
 
 def _check_finite(bounds, parameters, first_step):
@@ -194,16 +200,16 @@ def _check_finite(bounds, parameters, first_step):
     bad_steps = np.flatnonzero(~np.isfinite(bounds))
     if len(bad_steps):
         what, step = f"lower bound became {bounds[bad_steps[0]]}", bad_steps[0]
-    elif not _are_finite(parameters):
+    elif not are_finite(parameters):
         what, step = "parameters became infinite or nan", len(bounds) - 1
     else:
         return
-    raise _DivergedError(
+    raise DivergedError(
         f"The {what} at step {first_step + step}. "
         "Lower the learning_rate, or rescale the data to a standard deviation near 1."
     )
 
 
-@jax.jit
-def _are_finite(arrays):
-    return jnp.all(jnp.array([jnp.isfinite(array).all() for array in jax.tree.leaves(arrays)]))
+def are_finite(arrays) -> bool:
+    """Whether all numbers of a pytree are finite."""
+    return all(np.isfinite(array).all() for array in jax.tree.leaves(arrays))

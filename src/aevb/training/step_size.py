@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jax import Array
 
-from aevb.training.loop import ChunkPlan, _are_finite, _copy, _run_chunk, _shuffle
+from aevb.training.loop import ChunkPlan, are_finite, copy_state, run_chunk, shuffle
 from aevb.training.source import Source
 
 ADAGRAD_STEP_SIZES = (0.01, 0.02, 0.1)
@@ -44,14 +44,14 @@ def choose_step_size(
     """
     plan = ChunkPlan.of(len(train_rows), batch_size)
     order_key, noise_key = jax.random.split(key)
-    order = _shuffle(order_key, 0, train_rows)
+    order = shuffle(order_key, 0, train_rows)
     scores = {}
     for step_size in candidates:
-        trial = _copy(state)._replace(learning_rate=jax.numpy.asarray(step_size))
-        end, info = _run_chunk(trial, source, order, noise_key, 0, learner=learner, plan=plan)
+        trial = copy_state(state)._replace(learning_rate=jax.numpy.asarray(step_size))
+        end, info = run_chunk(trial, source, order, noise_key, 0, learner=learner, plan=plan)
         bounds = np.asarray(info.lower_bound)
         last = bounds[-max(len(bounds) // 4, 1) :]
-        is_finite = np.isfinite(bounds).all() and _are_finite(end.parameters)
+        is_finite = are_finite((bounds, end.parameters))
         scores[step_size] = float(np.mean(last)) if is_finite else -np.inf
     best = max(scores, key=scores.__getitem__)
     if scores[best] == -np.inf:

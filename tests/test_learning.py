@@ -1,0 +1,69 @@
+"""Learning curves on MNIST against an independent hand-written run of the same setting.
+
+Grey levels, first 50,000 training images, J = 20, 500 hidden units, M = 100, L = 1; test bound by estimator B with one sample
+an image, all 10,000 test images. One seed: over seeds 0 to 3 the paper's setting varies by about a nat (docs/results.md).
+"""
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aevb import VAE
+
+pytestmark = pytest.mark.slow
+
+# Bound of the reference run after this many training samples, nats.
+REFERENCE = {
+    "adagrad": {100_000: -132.9, 400_000: -121.9, 1_000_000: -115.5},
+    "adam": {100_000: -123.8, 400_000: -109.7, 1_000_000: -104.7},
+}
+SETTINGS = {
+    "adagrad": {"optimizer": "adagrad", "learning_rate": 0.02, "init": "paper"},
+    "adam": {"optimizer": "adam", "learning_rate": 1e-3, "init": "glorot"},
+}
+
+
+@pytest.fixture(scope="module")
+def mnist():
+    folder = Path(os.environ.get("AEVB_DATA", "")) / "mnist"
+    if not folder.is_dir():
+        pytest.skip("AEVB_DATA does not point to a folder with mnist/, the four original idx files")
+    return read_images(folder, "train-images")[:50_000], read_images(folder, "t10k-images")
+
+
+def read_images(folder, name):
+    path = next(folder.glob(f"{name}*"))
+    raw = gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
+    return np.frombuffer(raw, np.uint8, offset=16).reshape(-1, 784)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_bound_follows_the_reference_run(mnist, name):
+    train, test = mnist
+    for samples, reference in REFERENCE[name].items():
+        # The same seed: each run is the beginning of the next.
+        vae = VAE(
+            20,
+            **SETTINGS[name],
+            activation="tanh",
+            max_epochs=samples // len(train),
+            validation_fraction=0,
+            random_state=SEED[name],
+            progress=False,
+        )
+        bound = vae.fit(train).score(test)
+        print(f"{name}: test bound {bound:.2f} after {samples:,} samples; reference {reference}")
+        assert bound > reference - 1
+
+
+def test_defaults_need_no_more_samples_than_the_reference_run(mnist):
+    train, test = mnist
+    vae = VAE(20, max_epochs=22, progress=False).fit(train)  # of the 45,000 that are not held out
+    assert vae.history_[-1]["samples"] <= 1_000_000
+    assert vae.score(test) > REFERENCE["adam"][1_000_000]
+
+
+SEED = {"adagrad": 0, "adam": 0}
