@@ -12,12 +12,12 @@ DATA_DIM, HIDDEN, LATENT_DIM = 784, 500, 20
 
 
 def load_rows():
-    """Return 50,000 grey-level images as bytes: MNIST where AEVB_DATA has it, random bytes elsewhere (times are the same)."""
+    """Return 50,000 grey-level images as bytes: MNIST where AEVB_DATA has it, random bytes elsewhere."""
     folder = Path(os.environ.get("AEVB_DATA", "")) / "mnist"
     for name in ("train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"):
         path = folder / name
         if path.exists():
-            raw = gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
+            raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             return np.frombuffer(raw, np.uint8, NUM_DATA * DATA_DIM, 16).reshape(NUM_DATA, DATA_DIM)
     return np.random.default_rng(0).integers(0, 256, (NUM_DATA, DATA_DIM), dtype=np.uint8)
 

@@ -4,9 +4,9 @@ import os
 import time
 
 import torch
-import torch.nn.functional as F
 from common import BATCH_SIZE, DATA_DIM, HIDDEN, LATENT_DIM, NUM_DATA, load_rows, take_turns
 from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 
 class PlainVAE(nn.Module):
@@ -24,7 +24,7 @@ class PlainVAE(nn.Module):
         z = mean + torch.exp(log_variance / 2) * torch.randn_like(mean)
         logits = self.output(torch.tanh(self.hidden(z)))
         kl = 0.5 * torch.sum(mean**2 + log_variance.exp() - 1 - log_variance)
-        return -F.binary_cross_entropy_with_logits(logits, x, reduction="sum") - kl
+        return -binary_cross_entropy_with_logits(logits, x, reduction="sum") - kl
 
 
 if __name__ == "__main__":
