@@ -295,6 +295,13 @@ def test_if_all_candidates_blow_up_it_says_so():
         choose((1e30, 1e35))
 
 
+def test_a_candidate_that_blows_up_in_its_last_step_loses():
+    learner, state = start_bad(STEPS - 1)
+    setting = {"key": jax.random.key(0), "batch_size": 100, "candidates": (0.01,)}
+    with pytest.raises(FloatingPointError, match="learning_rate"):
+        choose_step_size(learner, state, Source(DIGITS), ROWS, **setting)
+
+
 def test_no_warnings_in_an_ordinary_run():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
