@@ -129,7 +129,8 @@ def draw_families(path: Path) -> Path:
     figure.text(0.025, 0.985, title, fontsize=17, color=INK, va="top")
     with ThreadPoolExecutor() as pool:  # most of the time goes to the compiler, which leaves Python's lock alone
         draws = [pool.map(_draws_and_gradients, panels) for _, panels in _ROUTES.values()]
-        for group, rows, route, drawn in zip(groups, num_rows, _ROUTES.items(), draws, strict=True):
+        for index, (rows, route, drawn) in enumerate(zip(num_rows, _ROUTES.items(), draws, strict=True)):
+            group = groups[index]
             name, (color, panels) = route
             cells = group.subgridspec(rows, _NUM_COLUMNS, hspace=0.5, wspace=0.16)
             heading = group.get_position(figure).y1 + 0.34 / figure.get_figheight()
@@ -179,7 +180,7 @@ def _draws_and_gradients(panel: _Panel) -> tuple[np.ndarray, np.ndarray]:
     @jax.jit
     def evaluate(value, key):
         noise, _ = dist.reparameterize(panel.build(value))
-        epsilon = noise.sample(key, (_NUM_DRAWS,))
+        epsilon = jnp.asarray(noise.sample(key, (_NUM_DRAWS,)))
         return jax.jvp(
             lambda p: dist.reparameterize(panel.build(p)).transform(epsilon), (value,), (jnp.ones_like(value),)
         )
@@ -191,6 +192,7 @@ def _draws_and_gradients(panel: _Panel) -> tuple[np.ndarray, np.ndarray]:
 def _density(panel: _Panel, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the part of the grid that lies in the support, and the density there."""
     q = (panel.marginal or panel.build)(jnp.asarray(panel.value))
+    assert q.support is not None
     grid = grid[np.asarray(q.support(jnp.asarray(grid)))]
     return grid, np.exp(np.asarray(q.log_prob(jnp.asarray(grid))))
 
