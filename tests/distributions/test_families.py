@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.scipy.special import ndtr
-from scipy import stats
+from scipy import special, stats
 
 from aevb import distributions as dist
 
@@ -58,6 +58,23 @@ class VonMisesOnCircle:
 
     def ppf(self, u):
         return self._wrapped.ppf(u)
+
+
+class FisherSnedecorOracle:
+    """SciPy's F distribution, with tails from its beta functions: in SciPy 1.13 `stats.f.sf` cancels far out."""
+
+    def __init__(self, df1, df2):
+        self._shapes, self._ratio = (df1 / 2, df2 / 2), df1 / df2
+        self.logpdf, self.ppf = stats.f(df1, df2).logpdf, stats.f(df1, df2).ppf
+
+    def _fraction(self, z):
+        return self._ratio * z / (1 + self._ratio * z)
+
+    def cdf(self, z):
+        return special.betainc(*self._shapes, self._fraction(z))
+
+    def sf(self, z):
+        return special.betaincc(*self._shapes, self._fraction(z))
 
 
 class TruncatedNormalMixture:
@@ -259,7 +276,7 @@ FAMILIES = (
     Family(
         "FisherSnedecor",
         dist.FisherSnedecor,
-        stats.f,
+        FisherSnedecorOracle,
         ("df1", "df2"),
         ((5.0, 7.0), (1.5, 1.5), (0.1, 500.0), (500.0, 500.0)),
         float64_only={2: {"gradient": _UNDERFLOW, "log_prob": _UNDERFLOW}, 3: {"log_prob": _CANCELLATION}},
@@ -306,7 +323,7 @@ FAMILIES = (
     ),
 )
 
-NUM_DRAWS, NUM_GRADIENTS = 20_000, 400
+NUM_DRAWS, NUM_GRADIENTS = 10_000, 400
 NUM_TESTS = sum(2 * len(family.settings) for family in FAMILIES)  # each in float32 and in float64
 LEVEL = 2.5e-5 / NUM_TESTS
 

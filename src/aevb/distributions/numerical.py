@@ -19,7 +19,7 @@ from jax import Array, lax
 from jax.tree_util import Partial
 from numpyro.distributions import Delta, Distribution, ImproperUniform
 
-from aevb.distributions._representable import open_unit_interval
+from aevb.distributions._representable import open_unit_interval, positive
 from aevb.distributions.reparameterization import Reparameterization, reparameterize, uniform_noise
 
 _NUM_PANELS = 64  # of the first mesh
@@ -105,7 +105,8 @@ def _quantile_jvp(primals, tangents):
     edges = _adaptive_mesh(q)
     panel = _locate(edges, y)
     _, mass_dot = jax.jvp(lambda q: _mass_below(q, edges, y, panel), (q,), (q_dot,))
-    return y, (u_dot - mass_dot) * _total_mass(q, edges) / jnp.exp(_log_density(q, y))
+    density = positive(jnp.exp(_log_density(q, y)))  # rounding of u = 1 can carry y to where the density underflows
+    return y, (u_dot - mass_dot) * _total_mass(q, edges) / density
 
 
 def _mass_below(q, edges, y, panel):
