@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aevb import VAE
+from aevb import VAE, load
 from aevb.estimators import ESTIMATORS
 from aevb.models import split
 from aevb.training.loop import run_chunk
@@ -343,7 +343,7 @@ def test_partial_fit_from_scratch():
         for batch in (BINARY[:120], BINARY[120:180], BINARY[180:]):  # the last ones are smaller than batch_size
             assert vae.partial_fit(batch) is vae
     assert [row["epoch"] for row in vae.history_] == list(range(1, 61))
-    assert vae.history_[2]["samples"] == 100 + 60 + 20
+    assert vae.history_[2]["samples"] == 120 + 60 + 20
     assert vae.score(BINARY) > small(max_epochs=1).fit(BINARY).score(BINARY) + 0.3
 
 
@@ -605,3 +605,45 @@ def test_time_to_the_first_epoch(tmp_path):
     (cold,), (warm,) = (run(code, **environment) for _ in range(2))
     assert cold < 6
     assert warm < 3
+
+
+def test_streaming_goes_on_where_fit_stopped(tmp_path):
+    """Adam's memory survives from fit to partial_fit, and through files."""
+    vae = small().fit(BINARY)
+
+    def count(model):
+        return max(int(leaf) for leaf in jax.tree.leaves(model._optimizer_state) if leaf.ndim == 0)
+
+    steps = count(vae)
+    assert steps > 0
+    assert count(vae.partial_fit(BINARY)) > steps
+    vae.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert count(again) == count(vae)
+    assert_same_arrays(again.partial_fit(BINARY), vae.partial_fit(BINARY))
+
+
+def test_partial_fit_reads_nearly_all_rows():
+    vae = small(batch_size=100).partial_fit(np.resize(BINARY, (150, BINARY.shape[1])))
+    assert vae.history_[-1]["samples"] == 150
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was():
+    vae = small().fit(BINARY)
+    score = vae.score(BINARY)
+    with pytest.raises(ValueError, match="row 0, column 0"):
+        vae.fit(np.full((5, 3), np.nan))
+    assert vae.score(BINARY) == score
+
+
+def test_whole_numbers_up_to_255_are_taken_for_pixels_in_the_advice():
+    X = np.zeros((20, 3))
+    X[:, 0] = np.arange(20)
+    with pytest.raises(ValueError, match="grey levels"):
+        small().fit(X)
+
+
+def test_a_new_learning_rate_is_heeded():
+    vae = small().fit(BINARY)
+    vae.set_params(learning_rate=1e-6).partial_fit(BINARY)
+    assert vae.learning_rate_ == 1e-6

@@ -109,10 +109,14 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> "
             arguments["hidden"] = tuple(arguments["hidden"])
         if description["own_optimizer"]:
             arguments["optimizer"] = optimizer or "adam"
+        elif optimizer is not None:
+            raise ModelFileError("it was saved without an optimizer of your own. Leave out optimizer=...")
         vae = VAE(**arguments)
         vae._check_parameters()
         for name in _FITTED:
             setattr(vae, name, description["fitted"][name])
+        if description["own_optimizer"] and optimizer is None:
+            vae.learning_rate_ = vae._initial_learning_rate()  # Adam's own; the saved one belongs to the other
         if description["feature_names"]:
             setattr(vae, "feature_names_in_", np.asarray(description["feature_names"], dtype=object))  # noqa: B010
         _fill(vae, arrays, with_optimizer=not description["own_optimizer"] or optimizer is not None)

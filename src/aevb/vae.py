@@ -3,6 +3,7 @@
 Paper: §3.
 """
 
+from contextlib import contextmanager
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -31,7 +32,7 @@ from aevb.learners import AEVB, AEVBState
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES, OPTIMIZERS
 from aevb.models import DECODERS, GenerativeModel, RecognitionModel, join, split, standard_models
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS, initialize
-from aevb.training import Source, choose_step_size, lower_bounds, rowwise, train
+from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bounds, rowwise, train
 
 
 class _MethodAndParameter:
@@ -80,7 +81,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         batch_size: M, datapoints in a step.
         optimizer: ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
         learning_rate: None for the best known default; with ``"adagrad"`` it is then chosen from {0.01, 0.02, 0.1} by
-            the first iterations on the training set, as in the paper.
+            the first iterations on the training set, as in the paper. The updates of an optax transformation are
+            multiplied by it.
         init: ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance.
         max_epochs: Largest number of passes through the data.
         validation_fraction: Share of the rows held out to notice convergence; 0 for none. Less than ten such rows are
@@ -100,7 +102,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         recognition_: q(z|x), an Equinox module.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
             are held out), seconds.
-        likelihood_: The likelihood in use.
+        likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"interrupted"`` or ``"diverged"``.
 
@@ -175,28 +177,31 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.
         """
         self._check_parameters()
-        X = self._check_training_data(X)
-        models, key = self._start_models(X)
-        rows_key, choice_key, train_key = jax.random.split(key, 3)
-        source = self._source(X)
-        train_rows, validation_rows = self._hold_out(len(X), rows_key)
-        learner, state = self._start_learner(models, num_data=len(train_rows))
-        setting: dict[str, Any] = {"batch_size": self.batch_size}
-        if self.learning_rate_ is None:
-            self.learning_rate_ = choose_step_size(learner, state, source, train_rows, key=choice_key, **setting)
-            state = state._replace(learning_rate=jnp.asarray(self.learning_rate_))
-        trained = train(
-            learner,
-            state,
-            source,
-            train_rows,
-            key=train_key,
-            max_epochs=self.max_epochs,
-            validation_rows=validation_rows,
-            patience=self.patience,
-            progress=self.progress,
-            **setting,
-        )
+        with _unchanged_on_error(self):
+            X = self._check_training_data(X)
+            models, key = self._start_models(X)
+            rows_key, choice_key, train_key = jax.random.split(key, 3)
+            source = self._source(X)
+            train_rows, validation_rows = self._hold_out(len(X), rows_key)
+            learner, state = self._start_learner(models, num_data=len(train_rows))
+            setting: dict[str, Any] = {"batch_size": self.batch_size}
+            if self.learning_rate_ is None:
+                self.learning_rate_ = choose_step_size(learner, state, source, train_rows, key=choice_key, **setting)
+                state = state._replace(learning_rate=jnp.asarray(self.learning_rate_))
+            trained = train(
+                learner,
+                state,
+                source,
+                train_rows,
+                key=train_key,
+                max_epochs=self.max_epochs,
+                validation_rows=validation_rows,
+                patience=self.patience,
+                progress=self.progress,
+                **setting,
+            )
+            if trained.stopped_because == "interrupted" and not trained.history:
+                raise KeyboardInterrupt  # nothing was learned that could be kept
         self._keep(learner, trained.state)
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
         return self
@@ -215,28 +220,31 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.
         """
         self._check_parameters()
-        if not self.__sklearn_is_fitted__():
-            X = self._check_training_data(X)
-            models, _ = self._start_models(X)
-            optimizer_state, history = None, []
-            if self.learning_rate_ is None:
-                self.learning_rate_ = 0.02  # the middle one of the paper's three: a stream has no first iterations
-        else:
-            X = self._check_new_data(X)
-            models = self.generative_, self.recognition_
-            optimizer_state, history = self._optimizer_state, self.history_
-        learner, state = self._start_learner(models, num_data=len(X), parameter_prior=False)
-        if _same_structure(optimizer_state, state.optimizer_state):  # not so at the start, nor with a new optimizer
-            state = state._replace(optimizer_state=optimizer_state)
-        trained = train(
-            learner,
-            state,
-            self._source(X),
-            np.arange(len(X)),
-            key=jax.random.fold_in(jax.random.key(self.seed_), 1 + len(history)),
-            batch_size=self.batch_size,
-            max_epochs=1,
-        )
+        with _unchanged_on_error(self):
+            if not self.__sklearn_is_fitted__():
+                X = self._check_training_data(X)
+                models, _ = self._start_models(X)
+                optimizer_state, history = None, []
+                if self.learning_rate_ is None:
+                    self.learning_rate_ = ADAGRAD_STEP_SIZES[1]  # a stream has no first iterations to choose by
+            else:
+                X = self._check_new_data(X)
+                models = self.generative_, self.recognition_
+                optimizer_state, history = self._optimizer_state, self.history_
+                if self.learning_rate is not None:
+                    self.learning_rate_ = self.learning_rate
+            learner, state = self._start_learner(models, num_data=len(X), parameter_prior=False)
+            if _same_form(optimizer_state, state.optimizer_state):  # not so at the start, nor with another optimizer
+                state = state._replace(optimizer_state=optimizer_state)
+            trained = train(
+                learner,
+                state,
+                self._source(X),
+                np.arange(len(X)),
+                key=jax.random.fold_in(jax.random.key(self.seed_), 1 + len(history)),
+                batch_size=self.batch_size,
+                max_epochs=1,
+            )
         self._keep(learner, trained.state)
         samples = history[-1]["samples"] if history else 0
         rows = [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
@@ -259,7 +267,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return promote_batch_shape(rowwise(_encode, self.recognition_, source, rows))
 
     def inverse_transform(self, Z):
-        """Return the decoder's mean for each row of Z, (n, D)."""
+        """Return the decoder's mean for each row of Z, (n, D); bytes fitted as grey levels come back in [0, 1]."""
         check_is_fitted(self)
         Z = check_array(np.asarray(Z), input_name="Z")
         if Z.shape[1] != self._n_features_out:
@@ -267,7 +275,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return rowwise(_decoder_mean, self.generative_, Source(Z), np.arange(len(Z)))
 
     def reconstruct(self, X):
-        """Return the decoder's mean at the posterior mean of each row of X, (n, D)."""
+        """Return the decoder's mean at the posterior mean of each row of X, (n, D); grey levels are in [0, 1]."""
         return self.inverse_transform(self.transform(X))
 
     def sample(self, num_samples=1, *, mean=False, random_state=None):
@@ -293,7 +301,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def score_samples(self, X, *, num_samples=None):
         """Return the estimated lower bound of log p(x) for each row of X, in nats.
 
-        The noise is a function of `random_state` and the row, so the value of a row is always the same.
+        It is estimator B where ``estimator="sgvb-b"``, else A, also for a model that learned by another bound. The
+        noise is a function of `random_state` and the row, so the value of a row is always the same, and equal rows have
+        equal noise: for data with few distinct rows raise `num_samples`.
 
         Args:
             X: (n, D).
@@ -310,9 +320,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         models = self.generative_, self.recognition_
         return lower_bounds(*models, source, rows, key, bound, num_samples).astype(np.float64)
 
-    def score(self, X, y=None):
+    def score(self, X, y=None, *, num_samples=None):
         """Return the average estimated lower bound of log p(x) over the rows of X, in nats a datapoint."""
-        return float(np.mean(self.score_samples(X)))
+        return float(np.mean(self.score_samples(X, num_samples=num_samples)))
 
     # ---- saving ------------------------------------------------------------------------------------------------------
 
@@ -474,7 +484,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return {**super().get_params(deep), "posterior": self.__dict__["posterior"]}
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "generative_")  # what a failed `fit` has not
+        return hasattr(self, "generative_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -490,8 +500,22 @@ def _standard_models(sizes, likelihood, activation, units, key, init):
     return join(initialize(parameters, key, init), constants, skeleton)
 
 
-def _same_structure(one, other):
-    return jax.tree.structure(one) == jax.tree.structure(other)
+def _same_form(one, other):
+    return jax.tree.structure(one) == jax.tree.structure(other) and all(
+        left.shape == right.shape for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    )
+
+
+@contextmanager
+def _unchanged_on_error(estimator):
+    """Give an estimator its attributes back if what is done inside fails: a refused `fit` changes nothing."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def _as_distribution(value, name):

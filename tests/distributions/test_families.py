@@ -323,7 +323,7 @@ FAMILIES = (
     ),
 )
 
-NUM_DRAWS, NUM_GRADIENTS = 10_000, 400
+NUM_DRAWS, NUM_GRADIENTS = 20_000, 400
 NUM_TESTS = sum(2 * len(family.settings) for family in FAMILIES)  # each in float32 and in float64
 LEVEL = 2.5e-5 / NUM_TESTS
 

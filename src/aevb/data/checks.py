@@ -46,10 +46,12 @@ def check_columns_vary(X: np.ndarray) -> None:
         values = f"every row has {low[column]}"
         if low[column] != high[column]:
             values = f"all rows lie between {low[column]} and {high[column]}, the same number in float32"
+        are_grey_levels = low.min() >= 0 and 1 < high.max() <= 255
+        hint = "If these are grey levels from 0 to 255, give X / 255 or X.astype('uint8'). " * bool(are_grey_levels)
         raise ValueError(
             f"X: column {column} is constant ({values}; {constant.size} such column(s)). Under a Gaussian likelihood "
-            "its density has no bound. Drop it with sklearn.feature_selection.VarianceThreshold(), or bring out what "
-            "varies with sklearn.preprocessing.StandardScaler()."
+            f"its density has no bound. {hint}Drop it with sklearn.feature_selection.VarianceThreshold(), or bring "
+            "out what varies with sklearn.preprocessing.StandardScaler()."
         )
 
 

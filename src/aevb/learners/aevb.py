@@ -89,5 +89,8 @@ class AEVB:
         return state._replace(parameters=parameters, optimizer_state=optimizer_state), StepInfo(-loss_value)
 
     def _ascent(self) -> optax.GradientTransformation:
-        """Return the optimizer with the gradient of log N(theta, phi; 0, I) / N, which is a weight decay of 1/N."""
-        return with_weight_decay(self.optimizer, 1 / self.num_data) if self.parameter_prior else self.optimizer
+        """Return the optimizer with the gradient of log N(theta, phi; 0, I) / N, which is a weight decay of 1/N.
+
+        Without the prior the decay is zero, and the optimizer's memory still has the same form.
+        """
+        return with_weight_decay(self.optimizer, 1 / self.num_data if self.parameter_prior else 0.0)

@@ -99,7 +99,9 @@ def train(
                 }
                 if validation_rows is not None:
                     models = learner.models(trained.state)
-                    held_out = lower_bounds(*models, source, validation_rows, held_out_key, learner.estimator)
+                    held_out = lower_bounds(
+                        *models, source, validation_rows, held_out_key, learner.estimator, learner.num_samples
+                    )
                     row["validation_lower_bound"] = float(held_out.mean())
                     convergence.observe(row["validation_lower_bound"], trained.state)
                 row["seconds"] = time.perf_counter() - start
@@ -136,11 +138,12 @@ class ChunkPlan:
     @classmethod
     def of(cls, num_rows: int, batch_size: int) -> "ChunkPlan":
         """Return the plan for this many rows."""
-        batch_size = min(batch_size, num_rows)
-        steps = num_rows // batch_size
+        steps = max(num_rows // batch_size, 1)
+        if num_rows - steps * batch_size > num_rows / 20:  # rather smaller batches than many rows unread
+            steps += 1
         num_chunks = -(-steps // MAX_CHUNK_STEPS)
         # The few rows left over sit this epoch out; each epoch leaves out others.
-        return cls(batch_size, steps // num_chunks, num_chunks)
+        return cls(min(batch_size, num_rows // steps), steps // num_chunks, num_chunks)
 
     def chunks_of(self, epoch: int) -> range:
         """Return the numbers of an epoch's chunks, counted from the beginning of the run."""
