@@ -541,8 +541,7 @@ def _sample(generative, number, key):
 
 
 def _sample_mean(generative, number, key):
-    key_z, _ = jax.random.split(_nth_key(key, number))  # the z that `GenerativeModel.sample` draws
-    return generative.decoder(generative.latent_distribution().sample(key_z)).mean
+    return generative.sample(_nth_key(key, number), mean=True)
 
 
 def _nth_key(key, number):

@@ -46,8 +46,8 @@ class GenerativeModel(eqx.Module):
         """Return log p(x, z) for one x (D,) and one z (J,)."""
         return jnp.asarray(self.latent_distribution().log_prob(z)) + self.log_likelihood(x, z)
 
-    def sample(self, key: Array) -> Array:
-        """Draw one x by ancestral sampling: z from the prior, then x from the decoder."""
+    def sample(self, key: Array, *, mean: bool = False) -> Array:
+        """Draw one x by ancestral sampling: z from the prior, then x from the decoder, or the decoder's mean."""
         key_z, key_x = jax.random.split(key)
-        z = jnp.asarray(self.latent_distribution().sample(key_z))
-        return jnp.asarray(self.decoder(z).sample(key_x))
+        p = self.decoder(jnp.asarray(self.latent_distribution().sample(key_z)))
+        return jnp.asarray(p.mean if mean else p.sample(key_x))
