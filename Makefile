@@ -19,7 +19,7 @@ test: $(VENV)/.installed-test ## run the tests, except the slow ones
 	@$(BIN)/pytest
 
 test-slow: $(VENV)/.installed-test ## run the slow tests
-	@$(BIN)/pytest -m slow
+	@$(BIN)/pytest -m slow -n 0
 
 check: $(VENV)/.installed-dev ## check format, lint and types
 	@$(BIN)/ruff format --check
@@ -41,7 +41,8 @@ clean: ## remove .venv, caches and built files; runs/ stays
 # One stamp for each extra, so that a target installs only what it needs.
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.created
 	@echo "Installing aevb[$*] into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	@$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[$*]'
+	@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true # pip would use one core
 	@touch $@
 
 # Some systems ship venv without its pip: then the system's pip puts one there.

@@ -114,14 +114,21 @@ LEVEL = 2.5e-5 / sum(2 * len(family.marginals) for family in FAMILIES)  # each i
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name, scope="module")
 each_precision = pytest.mark.parametrize(
     "dtype",
-    [pytest.param(np.float32, id="float32"), pytest.param(np.float64, id="float64", marks=pytest.mark.float64)],
+    [
+        pytest.param(np.float32, id="float32"),
+        pytest.param(np.float64, id="float64", marks=[pytest.mark.float64, pytest.mark.slow]),
+    ],
 )
 
 
 @cache
 def draw_with(build):
     """Return a compiled function (parameters, epsilon) -> draws."""
-    return jax.jit(lambda parameters, epsilon: dist.reparameterize(build(*parameters)).transform(epsilon))
+    optimized = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}  # for the many draws
+    return jax.jit(
+        lambda parameters, epsilon: dist.reparameterize(build(*parameters)).transform(epsilon),
+        compiler_options=optimized,
+    )
 
 
 @cache
