@@ -414,7 +414,7 @@ def test_random_state_follows_scikit_learn():
 def test_interruption_leaves_a_usable_model(method, monkeypatch):
     chunks = []
 
-    def advance(self, samples, bound):
+    def advance(self, samples, name, value):
         chunks.append(samples)
         if len(chunks) == 3:
             raise KeyboardInterrupt

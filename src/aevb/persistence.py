@@ -18,14 +18,13 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from aevb.models import join, named_leaves, split
+from aevb.models import LIKELIHOODS, OWN_PARTS, join, named_leaves, split
 
 if TYPE_CHECKING:
     from aevb.vae import VAE
 
 FORMAT = 1
 _FILES = ("model.json", "arrays.safetensors")
-_OWN_NETWORKS = ("prior", "encoder", "decoder")
 _FITTED = ("n_features_in_", "likelihood_", "scale_", "seed_", "learning_rate_", "stopped_because_", "history_")
 
 
@@ -50,7 +49,7 @@ def save(vae: "VAE", folder) -> Path:
     if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= set(_FILES)):
         raise ModelFileError(f"{folder} exists and is not a model folder. Nothing was written; choose another name.")
     arguments = vae.get_params(deep=False)
-    own_networks = [name for name in _OWN_NETWORKS if arguments.pop(name) is not None]
+    own_networks = [name for name in OWN_PARTS if arguments.pop(name) is not None]
     if not isinstance(vae.optimizer, str):
         arguments["optimizer"] = None
     if not isinstance(vae.random_state, numbers.Integral):
@@ -144,9 +143,9 @@ def _named_arrays(vae):
 
 def _fill(vae, arrays, with_optimizer):
     units = (np.zeros(vae.n_features_in_, np.float32), np.ones(vae.n_features_in_, np.float32))
-    is_gaussian = vae.likelihood_ == "gaussian"
-    models = vae._build_models(vae.n_features_in_, units if is_gaussian else None, jax.random.key(0))
-    learner, state = vae._start_learner(models, num_data=1)
+    standardize = LIKELIHOODS[vae.likelihood_].standardize
+    models = vae._build_models(vae.n_features_in_, units if standardize else None, jax.random.key(0))
+    learner, state = vae._start_learner(models, 1, jax.random.key(0))
     parts = {"parameters": state.parameters, "constants": state.constants}
     if with_optimizer:
         parts["optimizer"] = state.optimizer_state

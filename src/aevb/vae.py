@@ -3,12 +3,9 @@
 Paper: §3.
 """
 
-from contextlib import contextmanager
-from functools import partial
-from types import MethodType
+import warnings
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,42 +14,28 @@ from numpyro.distributions import Distribution
 from numpyro.distributions.batch_util import promote_batch_shape
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from aevb.data.checks import (
-    UNIT_INTERVAL_LIKELIHOODS,
-    check_columns_vary,
-    check_number_type,
-    check_parameter,
-    check_rows,
-    column_units,
-)
+from aevb import tasks
+from aevb.conventions import MethodAndParameter, unchanged_on_error
+from aevb.data.checks import check_parameter, check_rows, column_units
+from aevb.data.reading import read_matrix, read_training_data
 from aevb.estimators import ESTIMATORS, sgvb_a, sgvb_b
-from aevb.learners import AEVB, AEVBState
-from aevb.learners.optimizers import DEFAULT_LEARNING_RATES, OPTIMIZERS
-from aevb.models import DECODERS, GenerativeModel, RecognitionModel, join, split, standard_models
-from aevb.networks import ACTIVATIONS, INITIALIZATIONS, initialize
+from aevb.learners import LEARNERS, OPTIMIZERS
+from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
+from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, split
+from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bounds, rowwise, train
 
 
-class _MethodAndParameter:
-    """A method that shares its name with a constructor argument: calling gives the method, assigning sets the argument.
-
-    `posterior="gaussian"` is what q(z|x) is made of, `vae.posterior(X)` is q(z|x) itself.
-    """
-
-    def __init__(self, method):
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __set_name__(self, owner, name):
-        self._name = name
-
-    def __get__(self, instance, owner=None):
-        return self._method if instance is None else MethodType(self._method, instance)
-
-    def __set__(self, instance, value):
-        instance.__dict__[self._name] = value
+def _learns_an_encoder(vae) -> bool:
+    if vae.learner == "mcem":
+        raise AttributeError(
+            "learner='mcem' learns no encoder, so there is no bound, and no learning from batches that are seen once. "
+            'transform(X) gives posterior means, log_likelihood(X, method="hmc") estimates log p(x).'
+        )
+    return True
 
 
 class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -75,8 +58,11 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             order.
         activation: Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
         posterior: q(z|x): ``"gaussian"``, with diagonal covariance.
-        learner: ``"aevb"``.
-        estimator: ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``.
+        learner: ``"aevb"``, or a rival of the paper's experiments: ``"wake-sleep"``, with the same networks, or
+            ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what needs q(z|x) is done by
+            Hybrid Monte Carlo or refused.
+        estimator: ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Wake-sleep judges held-out
+            rows by it, and learns without; Monte Carlo EM has no use for it.
         num_samples: L, draws of z for each datapoint and step.
         batch_size: M, datapoints in a step.
         optimizer: ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
@@ -99,9 +85,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Attributes:
         generative_: p(z) p(x|z), an Equinox module.
-        recognition_: q(z|x), an Equinox module.
+        recognition_: q(z|x), an Equinox module; None after ``learner="mcem"``.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
-            are held out), seconds.
+            are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
         likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"interrupted"`` or ``"diverged"``.
@@ -177,13 +163,13 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.
         """
         self._check_parameters()
-        with _unchanged_on_error(self):
+        with unchanged_on_error(self):
             X = self._check_training_data(X)
             models, key = self._start_models(X)
             rows_key, choice_key, train_key = jax.random.split(key, 3)
             source = self._source(X)
             train_rows, validation_rows = self._hold_out(len(X), rows_key)
-            learner, state = self._start_learner(models, num_data=len(train_rows))
+            learner, state = self._start_learner(models, len(train_rows), jax.random.fold_in(key, 3))
             setting: dict[str, Any] = {"batch_size": self.batch_size}
             if self.learning_rate_ is None:
                 self.learning_rate_ = choose_step_size(learner, state, source, train_rows, key=choice_key, **setting)
@@ -206,6 +192,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
         return self
 
+    @available_if(_learns_an_encoder)
     def partial_fit(self, X, y=None):
         """Learn from one more batch of rows: one pass through it, from where the model is.
 
@@ -220,7 +207,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.
         """
         self._check_parameters()
-        with _unchanged_on_error(self):
+        with unchanged_on_error(self):
             if not self.__sklearn_is_fitted__():
                 X = self._check_training_data(X)
                 models, _ = self._start_models(X)
@@ -229,11 +216,13 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                     self.learning_rate_ = ADAGRAD_STEP_SIZES[1]  # a stream has no first iterations to choose by
             else:
                 X = self._check_new_data(X)
+                self._check_encoder("partial_fit", "call fit(X)")
                 models = self.generative_, self.recognition_
                 optimizer_state, history = self._optimizer_state, self.history_
                 if self.learning_rate is not None:
                     self.learning_rate_ = self.learning_rate
-            learner, state = self._start_learner(models, num_data=len(X), parameter_prior=False)
+            key = jax.random.fold_in(jax.random.key(self.seed_), 1 + len(history))
+            learner, state = self._start_learner(models, len(X), key, parameter_prior=False)
             if _same_form(optimizer_state, state.optimizer_state):  # not so at the start, nor with another optimizer
                 state = state._replace(optimizer_state=optimizer_state)
             trained = train(
@@ -241,7 +230,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 state,
                 self._source(X),
                 np.arange(len(X)),
-                key=jax.random.fold_in(jax.random.key(self.seed_), 1 + len(history)),
+                key=key,
                 batch_size=self.batch_size,
                 max_epochs=1,
             )
@@ -256,15 +245,22 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     # ---- coding and generation ---------------------------------------------------------------------------------------
 
     def transform(self, X):
-        """Return the posterior mean of z for each row of X, (n, latent_dim)."""
-        rows, source, dtype = self._read(X)
-        return rowwise(_posterior_mean, self.recognition_, source, rows).astype(dtype)
+        """Return the posterior mean of z for each row of X, (n, latent_dim).
 
-    @_MethodAndParameter
+        It is that of q(z|x), or without an encoder the average of samples by Hybrid Monte Carlo.
+        """
+        rows, source, dtype = self._read(X)
+        if self.recognition_ is None:
+            key = jax.random.key(self.seed_)
+            return rowwise(tasks.posterior_mean_by_hmc, self.generative_, source, rows, key).astype(dtype)
+        return rowwise(tasks.posterior_mean, self.recognition_, source, rows).astype(dtype)
+
+    @MethodAndParameter
     def posterior(self, X) -> Distribution:
         """Return q(z|x) for the rows of X: one numpyro distribution with batch shape (n,)."""
         rows, source, _ = self._read(X)
-        return promote_batch_shape(rowwise(_encode, self.recognition_, source, rows))
+        self._check_encoder("posterior", "transform(X) gives posterior means by Hybrid Monte Carlo")
+        return promote_batch_shape(rowwise(tasks.encode, self.recognition_, source, rows))
 
     def inverse_transform(self, Z):
         """Return the decoder's mean for each row of Z, (n, D); bytes fitted as grey levels come back in [0, 1]."""
@@ -272,7 +268,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Z = check_array(np.asarray(Z), input_name="Z")
         if Z.shape[1] != self._n_features_out:
             raise ValueError(f"Z has shape {Z.shape}; it needs {self._n_features_out} columns, the latent dimensions.")
-        return rowwise(_decoder_mean, self.generative_, Source(Z), np.arange(len(Z)))
+        return rowwise(tasks.decoder_mean, self.generative_, Source(Z), np.arange(len(Z)))
 
     def reconstruct(self, X):
         """Return the decoder's mean at the posterior mean of each row of X, (n, D); grey levels are in [0, 1]."""
@@ -293,11 +289,12 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_parameter("num_samples", num_samples, kind=int, low=1)
         key = jax.random.key(self._seed(self.random_state if random_state is None else random_state))
         numbers = np.arange(num_samples)
-        draw = _sample_mean if mean else _sample
+        draw = tasks.sample_mean if mean else tasks.sample
         return rowwise(draw, self.generative_, Source(numbers[:, None]), numbers, key)
 
     # ---- how good is it ----------------------------------------------------------------------------------------------
 
+    @available_if(_learns_an_encoder)
     def score_samples(self, X, *, num_samples=None):
         """Return the estimated lower bound of log p(x) for each row of X, in nats.
 
@@ -315,14 +312,45 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         num_samples = self.num_samples if num_samples is None else num_samples
         check_parameter("num_samples", num_samples, kind=int, low=1)
         rows, source, _ = self._read(X)
+        self._check_encoder("score_samples", 'log_likelihood(X, method="hmc") estimates log p(x) itself')
         bound = sgvb_b if self.estimator == "sgvb-b" else sgvb_a
         key = jax.random.key(self.seed_)
         models = self.generative_, self.recognition_
         return lower_bounds(*models, source, rows, key, bound, num_samples).astype(np.float64)
 
+    @available_if(_learns_an_encoder)
     def score(self, X, y=None, *, num_samples=None):
         """Return the average estimated lower bound of log p(x) over the rows of X, in nats a datapoint."""
         return float(np.mean(self.score_samples(X, num_samples=num_samples)))
+
+    def log_likelihood(self, X, *, method="importance", num_samples=1000, random_state=None, **options):
+        """Estimate log p(x) for each row of X, in nats, with standard errors.
+
+        Args:
+            X: (n, D).
+            method: ``"importance"`` (needs an encoder), ``"hmc"`` (the estimator of the paper's appendix D, for up to
+                4 latent variables), ``"ais"`` (annealed importance sampling), or ``"quadrature"`` (1 or 2 latent
+                variables).
+            num_samples: Samples of z for each row; for ``"ais"`` temperatures; ``"quadrature"`` has no use for it.
+            random_state: As in scikit-learn; None for the model's own.
+            options: Of the method, see :func:`aevb.inference.marginal_likelihood.log_likelihood`.
+
+        Returns:
+            :class:`aevb.inference.result.LogLikelihood` with ``values``, ``std_errors`` and ``diagnostics``. What
+            speaks against trusting it is in its ``warnings``, and given as Python warnings.
+        """
+        from aevb.inference.marginal_likelihood import log_likelihood
+
+        check_parameter("num_samples", num_samples, kind=int, low=1)
+        rows, source, _ = self._read(X)
+        seed = self.seed_ if random_state is None else self._seed(random_state)
+        x, key = source.read(jnp.asarray(rows)), jax.random.key(seed)
+        estimate = log_likelihood(
+            self.generative_, self.recognition_, x, key, method=method, num_samples=num_samples, **options
+        )
+        for reason in estimate.warnings:
+            warnings.warn(reason, UserWarning, stacklevel=2)
+        return estimate
 
     # ---- saving ------------------------------------------------------------------------------------------------------
 
@@ -337,10 +365,10 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _check_parameters(self):
         check_parameter("latent_dim", self.latent_dim, kind=int, low=1)
-        check_parameter("likelihood", self.likelihood, choices=("auto", *DECODERS))
+        check_parameter("likelihood", self.likelihood, choices=("auto", *LIKELIHOODS))
         check_parameter("activation", self.activation, choices=ACTIVATIONS)
         check_parameter("posterior", self.get_params()["posterior"], choices=("gaussian",))
-        check_parameter("learner", self.learner, choices=("aevb",))
+        check_parameter("learner", self.learner, choices=LEARNERS)
         check_parameter("estimator", self.estimator, choices=ESTIMATORS)
         check_parameter("num_samples", self.num_samples, kind=int, low=1)
         check_parameter("batch_size", self.batch_size, kind=int, low=1)
@@ -356,32 +384,22 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             check_parameter("optimizer", self.optimizer, choices=OPTIMIZERS)
         for width in self._hidden_widths():
             check_parameter("hidden", width, kind=int, low=1)
+        if self.encoder is not None and not self._has_encoder():
+            raise ValueError(
+                f"encoder: learner={self.learner!r} has no use for one. Leave it out, or set learner='aevb'."
+            )
 
     def _check_training_data(self, X):
-        X = self._check_matrix(X, reset=True)
-        if len(X) < 2:
-            raise ValueError(f"X has n_samples = {len(X)}; learning needs at least 2 rows.")
-        is_bytes, largest = X.dtype == np.uint8, X.max()
-        auto = "bernoulli" if X.min() >= 0 and (largest <= 1 or is_bytes) else "gaussian"
-        likelihood = auto if self.likelihood == "auto" else self.likelihood
-        # Bytes are grey levels where values have to lie in [0, 1]; bytes that are all 0 or 1 are that already.
-        are_grey_bytes = is_bytes and largest > 1 and likelihood in UNIT_INTERVAL_LIKELIHOODS
-        scale = 1 / 255 if are_grey_bytes else 1.0
-        check_rows(X, self._support(likelihood), scale=scale)
-        if likelihood != "bernoulli" and self.decoder is None:
-            check_columns_vary(X)
-        self.likelihood_, self.scale_ = likelihood, scale
+        X = read_matrix(self, X, reset=True)
+        self.likelihood_, self.scale_ = read_training_data(X, self.likelihood, any_support=self.decoder is not None)
         return X
 
     def _check_new_data(self, X):
         check_is_fitted(self)
-        X = self._check_matrix(X, reset=False)
-        check_rows(X, self._support(self.likelihood_), scale=self._scale_of(X))
+        X = read_matrix(self, X, reset=False)
+        # A decoder of the user's own has a support of its own.
+        check_rows(X, self.likelihood_ if self.decoder is None else None, scale=self._scale_of(X))
         return X
-
-    def _support(self, likelihood):
-        """Return the likelihood whose support X has to lie in; a decoder of the user's own has one of its own."""
-        return likelihood if self.decoder is None else None
 
     def _scale_of(self, X):
         return self.scale_ if X.dtype == np.uint8 else 1.0
@@ -392,24 +410,14 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _hidden_widths(self):
         return tuple(np.atleast_1d(np.asarray(self.hidden, dtype=object)).tolist())
 
-    def _check_matrix(self, X: Any, *, reset) -> np.ndarray:
-        try:
-            matrix: Any = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        except ValueError as error:
-            check_number_type(X)  # says where, if that was it
-            if np.ndim(X) > 2:
-                raise ValueError(f"{error} Flatten images and the like first: X.reshape(len(X), -1).") from None
-            raise
-        if matrix.dtype in (np.bool_, np.uint8, np.float32, np.float64):
-            return matrix
-        return matrix.astype(
-            np.float32 if matrix.dtype.itemsize <= 2 else np.float64
-        )  # JAX would cut 64-bit integers short
-
     def _read(self, X):
         X = self._check_new_data(X)
         dtype = X.dtype if X.dtype == np.float64 else np.dtype(np.float32)
         return np.arange(len(X)), self._source(X), dtype
+
+    def _check_encoder(self, wanted, instead):
+        if self.recognition_ is None:
+            raise ValueError(f"{wanted}: needs q(z|x), and the model was learned without an encoder; {instead}.")
 
     def _seed(self, random_state):
         return int(check_random_state(random_state).randint(2**31 - 1))
@@ -418,46 +426,31 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return models with their starting values, and the key for what follows."""
         self.seed_ = self._seed(self.random_state)
         init_key, key = jax.random.split(jax.random.key(self.seed_))
-        units = column_units(X) if self.likelihood_ == "gaussian" else None
+        units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
         models = self._build_models(X.shape[1], units, init_key)
-        if any(part is not None for part in (self.prior, self.encoder, self.decoder)):
-            self._check_models(*models, X.shape[1])
+        if any(getattr(self, name) is not None for name in OWN_PARTS):
+            check_models(*models, X.shape[1], self.latent_dim, ESTIMATORS[self.estimator], self.num_samples)
         self.learning_rate_ = self._initial_learning_rate()
         return models, key
 
     def _build_models(self, data_dim, units, key):
         sizes = data_dim, int(self.latent_dim), tuple(map(int, self._hidden_widths()))
-        generative, recognition = _standard_models(sizes, self.likelihood_, self.activation, units, key, self.init)
-        # Networks of the user's own come with their own starting values.
-        prior = generative.prior if self.prior is None else self.prior
-        decoder = generative.decoder if self.decoder is None else self.decoder
-        encoder = recognition.encoder if self.encoder is None else self.encoder
+        own = {name: getattr(self, name) for name in OWN_PARTS}
         self._n_features_out = self.latent_dim
-        return GenerativeModel(prior, decoder), RecognitionModel(encoder)
+        generative, recognition = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
+        return generative, recognition if self._has_encoder() else None
 
-    def _check_models(self, generative, recognition, data_dim):
-        """Refuse parts that do not fit together, and an estimator that cannot treat them, by tracing alone."""
-        x, z, key = jnp.zeros(data_dim), jnp.zeros(self.latent_dim), jax.random.key(0)
-        parts = {
-            "encoder": (lambda: recognition(x), z.shape, "latent_dim"),
-            "prior": (generative.latent_distribution, z.shape, "latent_dim"),
-            "decoder": (lambda: generative.decoder(z), x.shape, "the number of columns of X"),
-        }
-        for name, (part, wanted, meaning) in parts.items():
-            shape = jax.eval_shape(lambda part=part, name=name: _as_distribution(part(), name).sample(key)).shape
-            if shape != wanted:
-                raise ValueError(f"{name}: its draws have shape {shape}, and {wanted} is wanted: {meaning}.")
-        noise = jax.eval_shape(lambda: recognition.noise(x).sample(key, (self.num_samples,)))
-        jax.eval_shape(partial(ESTIMATORS[self.estimator], generative, recognition, x), noise)
+    def _has_encoder(self):
+        return self.learner != "mcem"
 
     def _initial_learning_rate(self):
         if isinstance(self.optimizer, optax.GradientTransformation):
             return 1.0 if self.learning_rate is None else self.learning_rate
         return DEFAULT_LEARNING_RATES.get(self.optimizer) if self.learning_rate is None else self.learning_rate
 
-    def _start_learner(self, models: tuple[GenerativeModel, RecognitionModel], num_data, parameter_prior=None):
+    def _start_learner(self, models, num_data, key, parameter_prior=None):
         use_prior = self.parameter_prior == "normal" if parameter_prior is None else parameter_prior
-        learner = AEVB(
+        learner = LEARNERS[self.learner](
             skeleton=split(models).skeleton,
             num_data=num_data,
             estimator=ESTIMATORS[self.estimator],
@@ -465,17 +458,17 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             optimizer=OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer,
             parameter_prior=use_prior,
         )
-        return learner, learner.init(*models, self.learning_rate_ or 0.0)
+        return learner, learner.init(models, self.learning_rate_ or 0.0, key)
 
     def _hold_out(self, num_rows, key):
         num_held_out = int(self.validation_fraction * num_rows)
-        if num_held_out < 10:
+        if num_held_out < 10 or not self._has_encoder():  # without one there is no bound to judge them by
             return np.arange(num_rows), None
         # NumPy's, from the same key: one program less to compile before the first step.
         shuffled = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(num_rows)
         return np.sort(shuffled[num_held_out:]), np.sort(shuffled[:num_held_out])
 
-    def _keep(self, learner: AEVB, state: AEVBState):
+    def _keep(self, learner, state):
         self.generative_, self.recognition_ = learner.models(state)
         self._optimizer_state = state.optimizer_state
 
@@ -492,57 +485,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-@eqx.filter_jit  # one program; each array's own would take a second longer
-def _standard_models(sizes, likelihood, activation, units, key, init):
-    parameters, constants, skeleton = split(
-        standard_models(*sizes, likelihood=likelihood, activation=activation, units=units)
-    )
-    return join(initialize(parameters, key, init), constants, skeleton)
-
-
 def _same_form(one, other):
     return jax.tree.structure(one) == jax.tree.structure(other) and all(
         left.shape == right.shape for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
     )
-
-
-@contextmanager
-def _unchanged_on_error(estimator):
-    """Give an estimator its attributes back if what is done inside fails: a refused `fit` changes nothing."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
-
-
-def _as_distribution(value, name):
-    if not isinstance(value, Distribution):
-        raise TypeError(f"{name}: gives a {type(value).__name__}; it has to be a numpyro distribution.")
-    return value
-
-
-def _posterior_mean(recognition, x):
-    return recognition(x).mean
-
-
-def _encode(recognition, x):
-    return recognition(x)
-
-
-def _decoder_mean(generative, z):
-    return generative.decoder(z).mean
-
-
-def _sample(generative, number, key):
-    return generative.sample(_nth_key(key, number))
-
-
-def _sample_mean(generative, number, key):
-    return generative.sample(_nth_key(key, number), mean=True)
-
-
-def _nth_key(key, number):
-    return jax.random.fold_in(key, number[0].astype(jnp.uint32))

@@ -52,7 +52,7 @@ def test_a_run_is_complete_and_says_how_its_numbers_came_about(tmp_path, capsys)
 def test_ctrl_c_while_learning_still_draws(tmp_path, monkeypatch, capsys):
     from aevb.training.progress import Progress
 
-    def advance(self, samples, bound):
+    def advance(self, samples, name, value):
         self.calls = getattr(self, "calls", 0) + 1
         if self.calls == 2:
             raise KeyboardInterrupt

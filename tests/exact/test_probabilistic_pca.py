@@ -10,13 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import optax
+import pytest
 from jax import Array
 from scipy.linalg import subspace_angles
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from aevb.learners import AEVB
+from aevb.learners import AEVB, MCEM, WakeSleep
 from aevb.models import GenerativeModel, RecognitionModel, split, standard_normal
 from aevb.networks import Linear, initialize
 from aevb.training import Source, train
@@ -24,6 +25,7 @@ from aevb.training import Source, train
 LATENT_DIM = 5
 MAX_EPOCHS = 200
 BATCH_SIZE = 100
+X = load_digits().data / 16
 
 
 class LinearGaussian(eqx.Module):
@@ -36,17 +38,19 @@ class LinearGaussian(eqx.Module):
         return dist.Normal(self.mean(condition), jnp.exp(self.log_variance / 2)).to_event(1)
 
 
-def learn(X):
+def learn(X, learner_of, updates_per_step=1):
     num_data, data_dim = X.shape
     decoder = LinearGaussian(Linear(LATENT_DIM, data_dim), jnp.zeros(()))  # one noise variance for all pixels
     encoder = LinearGaussian(Linear(data_dim, LATENT_DIM), jnp.zeros(LATENT_DIM))
     models = GenerativeModel(standard_normal(LATENT_DIM), decoder), RecognitionModel(encoder)
-    models = initialize(models, jax.random.key(0))
-    schedule = optax.cosine_decay_schedule(1e-2, decay_steps=MAX_EPOCHS * (num_data // BATCH_SIZE))
-    learner = AEVB(split(models).skeleton, num_data, optimizer=optax.adam(schedule), parameter_prior=False)
+    generative, recognition = initialize(models, jax.random.key(0))
+    models = generative, None if learner_of is MCEM else recognition
+    num_updates = MAX_EPOCHS * (num_data // BATCH_SIZE) * updates_per_step
+    optimizer = optax.adam(optax.cosine_decay_schedule(1e-2, num_updates))
+    learner = learner_of(split(models).skeleton, num_data, optimizer=optimizer, parameter_prior=False)
     trained = train(
         learner,
-        learner.init(*models, learning_rate=1.0),
+        learner.init(models, learning_rate=1.0, key=jax.random.key(0)),
         Source(X),
         np.arange(num_data),
         key=jax.random.key(1),
@@ -56,18 +60,36 @@ def learn(X):
     return learner.models(trained.state)
 
 
-def test_a_linear_vae_reaches_the_maximum_likelihood_of_probabilistic_pca():
-    X = load_digits().data / 16
-    generative, recognition = learn(X.astype(np.float32))
+def linear_gaussian_parts(generative):
     W = np.asarray(generative.decoder.mean.weight, np.float64)
     b = np.asarray(generative.decoder.mean.bias, np.float64)
-    variance = np.exp(float(generative.decoder.log_variance))
-    log_likelihood = multivariate_normal(b, W @ W.T + variance * np.eye(64)).logpdf(X).mean()
+    return W, b, np.exp(float(generative.decoder.log_variance))
+
+
+def log_likelihood(X, W, b, variance):
+    return multivariate_normal(b, W @ W.T + variance * np.eye(len(b))).logpdf(X).mean()
+
+
+@pytest.mark.parametrize(
+    ("learner_of", "updates_per_step"),
+    # Measured: 0.08% and 0.16% below the maximum. Wake-sleep's two objectives agree where the posterior is in the
+    # encoder's family, as it is at the optimum here; the single dream of a step leaves its encoder noisier.
+    [pytest.param(MCEM, 5, marks=pytest.mark.slow), (WakeSleep, 1)],
+)
+def test_the_rivals_reach_it_within_one_percent(learner_of, updates_per_step):
+    generative, _ = learn(X.astype(np.float32), learner_of, updates_per_step)
+    maximum = PCA(n_components=LATENT_DIM).fit(X).score(X)
+    assert maximum * (1 - 0.01) < log_likelihood(X, *linear_gaussian_parts(generative)) < maximum * (1 + 1e-4)
+
+
+def test_a_linear_vae_reaches_the_maximum_likelihood_of_probabilistic_pca():
+    generative, recognition = learn(X.astype(np.float32), AEVB)
+    W, b, variance = linear_gaussian_parts(generative)
 
     pca = PCA(n_components=LATENT_DIM).fit(X)
     maximum = pca.score(X)  # 8.908 nats a datapoint
     # PCA divides by N - 1, so its score is not quite the maximum: the allowance above.
-    assert maximum * (1 - 0.003) < log_likelihood < maximum * (1 + 1e-4)
+    assert maximum * (1 - 0.003) < log_likelihood(X, W, b, variance) < maximum * (1 + 1e-4)
     assert np.degrees(subspace_angles(W, pca.components_.T).max()) < 2
     np.testing.assert_allclose(variance, pca.noise_variance_, rtol=0.01)
 

@@ -22,7 +22,7 @@ def make_models(likelihood="bernoulli", data_dim=64, scheme="glorot"):
 
 def learn(models, X=DIGITS, max_epochs=3, learning_rate=1e-3, **options):
     learner = AEVB(split(models).skeleton, len(X), **options)
-    state = learner.init(*models, learning_rate=learning_rate)
+    state = learner.init(models, learning_rate=learning_rate, key=jax.random.key(0))
     setting = {"key": jax.random.key(1), "batch_size": 100, "max_epochs": max_epochs}
     return learner, train(learner, state, Source(X), np.arange(len(X)), **setting)
 
@@ -38,8 +38,8 @@ def test_a_step_of_sgd_is_the_gradient_of_the_stated_objective(parameter_prior):
     learner = AEVB(
         split(models).skeleton, num_data, num_samples=2, optimizer=optax.sgd(1.0), parameter_prior=parameter_prior
     )
-    state = learner.init(*models, learning_rate=0.5)
-    after, info = jax.jit(learner.step)(state, batch, noise)
+    state = learner.init(models, learning_rate=0.5, key=jax.random.key(0))
+    after, info = jax.jit(learner.step)(state, batch, noise, jnp.arange(len(batch)))
 
     def objective(parameters):
         models = learner.models(state._replace(parameters=parameters))
@@ -59,7 +59,7 @@ def test_a_step_of_sgd_is_the_gradient_of_the_stated_objective(parameter_prior):
 def test_noise_is_standard_normal_with_one_draw_a_sample():
     models = make_models()
     learner = AEVB(split(models).skeleton, 10, num_samples=4)
-    noise = learner.draw_noise(learner.init(*models, 1.0), jax.random.key(0), DIGITS[0], (50, 10))
+    noise = learner.draw_noise(learner.init(models, 1.0, key=jax.random.key(0)), jax.random.key(0), DIGITS[0], (50, 10))
     assert noise.shape == (50, 10, 4, 3)
     assert abs(noise.mean()) < 5 / np.sqrt(noise.size)
     assert abs(noise.var() - 1) < 5 * np.sqrt(2 / noise.size)

@@ -108,8 +108,9 @@ def test_a_distribution_is_constant_and_a_module_is_learned():
 def step(models):
     """One step of AEVB; returns the models after it."""
     learner = AEVB(split(models).skeleton, len(X), sgvb_b)
-    state = learner.init(*models, learning_rate=0.1)
-    state, info = jax.jit(lambda state: learner.step(state, X, learner.draw_noise(state, KEY, X[0], (len(X),))))(state)
+    state = learner.init(models, learning_rate=0.1, key=jax.random.key(0))
+    noise = learner.draw_noise(state, KEY, X[0], (len(X),))
+    state, info = jax.jit(learner.step)(state, X, noise, np.arange(len(X)))
     assert np.isfinite(info.lower_bound)
     return learner.models(state)
 

@@ -12,7 +12,7 @@ from jax import Array
 from sklearn.datasets import load_digits
 
 from aevb.estimators import sgvb_b
-from aevb.learners import AEVB, OPTIMIZERS
+from aevb.learners import AEVB, OPTIMIZERS, StepInfo
 from aevb.models import split, standard_models
 from aevb.networks import initialize
 from aevb.training import Source, choose_step_size, loop, lower_bounds, train
@@ -28,7 +28,7 @@ STEPS = 10  # of an epoch, which is one chunk
 def start(optimizer=OPTIMIZERS["adam"], learning_rate=1e-3, estimator=sgvb_b, num_data=1000):
     models = initialize(MODELS, jax.random.key(0))
     learner = AEVB(split(models).skeleton, num_data, estimator, optimizer=optimizer)
-    return learner, learner.init(*models, learning_rate)
+    return learner, learner.init(models, learning_rate, key=jax.random.key(0))
 
 
 def run(learner, state, max_epochs=3, seed=0, source=None, rows=ROWS, **options):
@@ -137,9 +137,9 @@ def test_an_epoch_reads_each_row_once():
         def draw_noise(self, state, key, x, shape):
             return jnp.zeros(shape)
 
-        def step(self, state, batch, noise):
+        def step(self, state, batch, noise, rows):
             jax.debug.callback(lambda rows: seen.extend(np.ravel(rows)), batch)
-            return state, state
+            return state, StepInfo(state.lower_bound)
 
     class State(eqx.Module):
         lower_bound: Array

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-UNIT_INTERVAL_LIKELIHOODS = ("bernoulli", "sigmoid-gaussian")
-
+from aevb.models import LIKELIHOODS
 
 _BLOCK_BYTES = 16_000_000  # data are looked at in blocks, so that a check does not need the memory of a copy
 
@@ -18,7 +17,7 @@ def check_rows(X: np.ndarray, likelihood: str | None, *, scale: float = 1.0) -> 
 
     Args:
         X: (N, D), numbers.
-        likelihood: ``"bernoulli"``, ``"gaussian"`` or ``"sigmoid-gaussian"``; None for one that takes any number.
+        likelihood: A key of ``LIKELIHOODS``; None for one that takes any number.
         scale: What stored values are multiplied by before they are used.
 
     Raises:
@@ -30,7 +29,7 @@ def check_rows(X: np.ndarray, likelihood: str | None, *, scale: float = 1.0) -> 
             limit = np.finfo(np.float32).max
             reason = "the model computes in float32, whose range it exceeds"
             _refuse(X, lambda x: np.abs(x) > limit, reason, "rescale the column")
-    if likelihood in UNIT_INTERVAL_LIKELIHOODS and (X.min() < 0 or X.max() * scale > 1):
+    if likelihood is not None and LIKELIHOODS[likelihood].unit_interval and (X.min() < 0 or X.max() * scale > 1):
         advice = "divide pixels by 255, use sklearn.preprocessing.MinMaxScaler, or set likelihood='gaussian'"
         reason = f"likelihood='{likelihood}' takes values in [0, 1]"
         _refuse(X, lambda x: (x < 0) | (x * scale > 1), reason, advice)

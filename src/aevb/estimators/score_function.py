@@ -3,11 +3,11 @@
 Paper: §2.2.
 """
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from aevb.distributions import reparameterize
+from aevb.estimators.samples import average
 from aevb.models import GenerativeModel, RecognitionModel
 
 
@@ -41,4 +41,4 @@ def score_function(generative: GenerativeModel, recognition: RecognitionModel, x
         score_term = f * (log_q - lax.stop_gradient(log_q))
         return log_joint - lax.stop_gradient(log_q) + score_term
 
-    return jnp.mean(jax.vmap(one_sample)(z))
+    return average(one_sample, z)

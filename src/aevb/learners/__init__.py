@@ -1,6 +1,11 @@
 """Learners: `init` makes a state, `step` improves it with one minibatch and its noise; both are pure."""
 
-from aevb.learners.aevb import AEVB, AEVBState, StepInfo
+from aevb.learners.aevb import AEVB
+from aevb.learners.ascent import Learner, LearnerState, StepInfo
+from aevb.learners.mcem import MCEM
 from aevb.learners.optimizers import OPTIMIZERS, adagrad
+from aevb.learners.wake_sleep import WakeSleep
 
-__all__ = ["AEVB", "OPTIMIZERS", "AEVBState", "StepInfo", "adagrad"]
+LEARNERS = {"aevb": AEVB, "wake-sleep": WakeSleep, "mcem": MCEM}
+
+__all__ = ["AEVB", "LEARNERS", "MCEM", "OPTIMIZERS", "Learner", "LearnerState", "StepInfo", "WakeSleep", "adagrad"]

@@ -1,13 +1,15 @@
 """Models: the generative p(z) p(x|z) and the recognition model q(z|x), as Equinox modules that return distributions."""
 
+from aevb.models.assembly import OWN_PARTS, assemble, check_models, has_real_support
 from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.recognition import RecognitionModel
-from aevb.models.standard import DECODERS, standard_models, standard_normal
+from aevb.models.standard import LIKELIHOODS, standard_models, standard_normal
 
 __all__ = [
-    "DECODERS",
+    "LIKELIHOODS",
+    "OWN_PARTS",
     "BernoulliMLP",
     "GaussianMLP",
     "GenerativeModel",
@@ -15,6 +17,9 @@ __all__ = [
     "RecognitionModel",
     "Rescaled",
     "Skeleton",
+    "assemble",
+    "check_models",
+    "has_real_support",
     "join",
     "named_leaves",
     "split",

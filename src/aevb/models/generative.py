@@ -48,6 +48,11 @@ class GenerativeModel(eqx.Module):
 
     def sample(self, key: Array, *, mean: bool = False) -> Array:
         """Draw one x by ancestral sampling: z from the prior, then x from the decoder, or the decoder's mean."""
+        return self.sample_joint(key, mean=mean)[0]
+
+    def sample_joint(self, key: Array, *, mean: bool = False) -> tuple[Array, Array]:
+        """Draw one x as `sample` does, and return it with the z behind it."""
         key_z, key_x = jax.random.split(key)
-        p = self.decoder(jnp.asarray(self.latent_distribution().sample(key_z)))
-        return jnp.asarray(p.mean if mean else p.sample(key_x))
+        z = jnp.asarray(self.latent_distribution().sample(key_z))
+        p = self.decoder(z)
+        return jnp.asarray(p.mean if mean else p.sample(key_x)), z

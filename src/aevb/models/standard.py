@@ -1,6 +1,7 @@
 """The models that most people want, from a few words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpyro.distributions as dist
@@ -10,11 +11,23 @@ from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
 from aevb.models.recognition import RecognitionModel
 
-# Name of a likelihood -> decoder of appendix C.
-DECODERS = {
-    "bernoulli": BernoulliMLP,
-    "gaussian": GaussianMLP,
-    "sigmoid-gaussian": lambda *sizes: GaussianMLP(*sizes, mean="sigmoid"),
+
+@dataclass(frozen=True)
+class Likelihood:
+    """What is to be known of a likelihood by its name."""
+
+    decoder: Callable[..., Callable[[Array], dist.Distribution]]  # of appendix C
+    unit_interval: bool  # whether x lies in [0, 1]
+    density: bool  # whether it is a density, which has no bound where a column is constant
+    standardize: bool = False  # whether the networks see columns of mean 0 and variance 1
+
+
+LIKELIHOODS = {
+    "bernoulli": Likelihood(BernoulliMLP, unit_interval=True, density=False),
+    "gaussian": Likelihood(GaussianMLP, unit_interval=False, density=True, standardize=True),
+    "sigmoid-gaussian": Likelihood(
+        lambda *sizes: GaussianMLP(*sizes, mean="sigmoid"), unit_interval=True, density=True
+    ),
 }
 
 
@@ -37,7 +50,7 @@ def standard_models(
         data_dim: D, the width of x.
         latent_dim: J, the width of z.
         hidden: Widths of the decoder's hidden layers; the encoder has them in reverse order.
-        likelihood: A key of ``DECODERS``.
+        likelihood: A key of ``LIKELIHOODS``.
         activation: See :class:`aevb.networks.MLP`.
         units: Means and standard deviations of the columns, for networks that see standardized data.
 
@@ -46,7 +59,7 @@ def standard_models(
 
     Paper: §3.
     """
-    decoder = DECODERS[likelihood](latent_dim, tuple(hidden), data_dim, activation)
+    decoder = LIKELIHOODS[likelihood].decoder(latent_dim, tuple(hidden), data_dim, activation)
     encoder = GaussianMLP(data_dim, tuple(reversed(hidden)), latent_dim, activation)
     if units is not None:
         gaussian = dist.Normal(*map(jnp.asarray, units))

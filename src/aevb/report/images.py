@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jax.scipy.special import ndtr, ndtri
 
-from aevb.data.checks import UNIT_INTERVAL_LIKELIHOODS
+from aevb.models import LIKELIHOODS
 from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, write_title
 from aevb.vae import VAE
 
@@ -167,6 +167,6 @@ def _as_values(vae, rows):
 
 def _limits(vae, images):
     """Return the values at the two ends of the colour map."""
-    if vae.likelihood_ in UNIT_INTERVAL_LIKELIHOODS:
+    if LIKELIHOODS[vae.likelihood_].unit_interval:
         return 0.0, 1.0
     return float(images.min()), float(images.max())

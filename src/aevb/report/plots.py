@@ -11,7 +11,11 @@ from aevb.report.canvas import COLOURS, FAINT, INK, RULE, new_figure, plot_axes,
 from aevb.vae import VAE
 
 MAX_CLASSES = 20  # more values than that are a quantity, not classes
-_CURVES = {"training": ("lower_bound", COLOURS[0]), "held out": ("validation_lower_bound", COLOURS[1])}
+_CURVES = {
+    "training": ("lower_bound", COLOURS[0]),
+    "held out": ("validation_lower_bound", COLOURS[1]),
+    "at samples": ("log_joint", COLOURS[0]),  # of Monte Carlo EM, which has no bound
+}
 
 
 def learning_curve(vae: VAE, path) -> Path:
@@ -28,7 +32,8 @@ def learning_curve(vae: VAE, path) -> Path:
     seen = [row["samples"] for row in history]
     figure = new_figure(7.2, 4.6)
     subtitle = "nats a datapoint; the training curve is the average during each epoch, while the model still changed"
-    write_title(figure, "Lower bound while learning", subtitle)
+    what = "Lower bound" if "lower_bound" in history[0] else "Log joint log p(x, z)"
+    write_title(figure, f"{what} while learning", subtitle)
     axes = plot_axes(figure, (0.78, 0.62, 5.5, 3.1))
     axes.grid(axis="y", color=RULE, linewidth=0.8)
     ends = []

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import cache, partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
+from aevb.inference.rows import fingerprint
 from aevb.models import join, split
 from aevb.training.source import Source
 
@@ -55,17 +55,3 @@ def _bound_of_row(estimator, num_samples):
         return estimator(generative, recognition, x, noise)
 
     return bound_of_row
-
-
-def fingerprint(x: Array) -> Array:
-    """Hash a datapoint to 32 bits: the sum of hashes of its values' bit patterns, each with its place."""
-    bits = lax.bitcast_convert_type(x.astype(jnp.float32).ravel(), jnp.uint32)
-    places = jnp.arange(bits.size, dtype=jnp.uint32)
-    return jnp.sum(_scramble(bits ^ _scramble(places + 1)), dtype=jnp.uint32)
-
-
-def _scramble(bits):
-    """Mix 32 bits so that each depends on all (the finalizer of Appleby's MurmurHash3, 2011)."""
-    bits = (bits ^ (bits >> 16)) * jnp.uint32(0x85EBCA6B)
-    bits = (bits ^ (bits >> 13)) * jnp.uint32(0xC2B2AE35)
-    return bits ^ (bits >> 16)

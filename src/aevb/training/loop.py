@@ -60,7 +60,7 @@ def train(
     """Run a learner until its held-out bound has converged, or for `max_epochs`.
 
     Args:
-        learner: Has ``draw_noise`` and ``step``, see :mod:`aevb.learners`.
+        learner: See :class:`aevb.learners.Learner`.
         state: Where to start; it stays as it is.
         source: The data.
         train_rows: Numbers of the rows to learn from.
@@ -81,6 +81,7 @@ def train(
     Paper: Algorithm 1.
     """
     plan = ChunkPlan.of(len(train_rows), batch_size)
+    rows = jnp.asarray(train_rows)
     order_key, noise_key, held_out_key = jax.random.split(key, 3)
     convergence = Convergence(patience)
     trained = Trained(state)
@@ -88,18 +89,19 @@ def train(
     with Progress(progress, total=max_epochs * plan.samples_per_epoch) as bar:
         try:
             for epoch in range(max_epochs):
-                order = shuffle(order_key, epoch, train_rows)
-                bounds = []
+                order = shuffle(order_key, epoch, len(train_rows))
+                reports = []
                 for number in plan.chunks_of(epoch):
-                    trained.state, chunk_bounds = _safe_chunk(
-                        trained.state, source, order, noise_key, number, learner=learner, plan=plan
+                    trained.state, report = _safe_chunk(
+                        trained.state, source, rows, order, noise_key, number, learner=learner, plan=plan
                     )
-                    bounds.append(chunk_bounds)
-                    bar.advance(plan.samples_per_chunk, bound=chunk_bounds.mean())
+                    reports.append(report)
+                    bar.advance(plan.samples_per_chunk, report._fields[0], report[0].mean())
+                averages = jax.tree.map(lambda *values: float(np.mean(values)), *reports)
                 row = {
                     "epoch": epoch + 1,
                     "samples": (epoch + 1) * plan.samples_per_epoch,
-                    "lower_bound": float(np.mean(bounds)),
+                    **averages._asdict(),  # lower_bound, or what a learner has instead
                 }
                 if validation_rows is not None:
                     models = learner.models(trained.state)
@@ -164,33 +166,36 @@ class ChunkPlan:
         return self.samples_per_chunk * self.num_chunks
 
 
-def _safe_chunk(state, source, order, noise_key, number, *, learner, plan):
+def _safe_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
     """Run a chunk on a copy, so that what was learned so far is safe from bad numbers and from Ctrl-C."""
-    after, info = run_chunk(copy_state(state), source, order, noise_key, number, learner=learner, plan=plan)
-    bounds = np.asarray(info.lower_bound)
-    _check_finite(bounds, after.parameters, number * plan.num_steps)
-    return after, bounds
+    after, info = run_chunk(copy_state(state), source, rows, order, noise_key, number, learner=learner, plan=plan)
+    report = jax.tree.map(np.asarray, info)
+    _check_finite(report, after.parameters, number * plan.num_steps)
+    return after, report
 
 
 @partial(jax.jit, static_argnames=("learner", "plan"), donate_argnames=("state",), compiler_options=_COMPILER_OPTIONS)
-def run_chunk(state, source, order, noise_key, number, *, learner, plan):
-    """Scan the steps of one chunk; noise for all of them is drawn at once."""
+def run_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
+    """Scan the steps of one chunk; noise for all of them is drawn at once.
+
+    `rows` are the training rows' numbers in the source, `order` says in which order their places are visited.
+    """
     steps, size = plan.num_steps, plan.batch_size
-    first_row = number % plan.num_chunks * plan.samples_per_chunk
-    rows = lax.dynamic_slice(order, (first_row,), (plan.samples_per_chunk,)).reshape(steps, size)
+    first = number % plan.num_chunks * plan.samples_per_chunk
+    places = lax.dynamic_slice(order, (first,), (plan.samples_per_chunk,)).reshape(steps, size)
     noise = learner.draw_noise(state, jax.random.fold_in(noise_key, number), source.read(0), (steps, size))
 
-    def step(state, rows_and_noise):
-        rows, noise = rows_and_noise
-        return learner.step(state, source.read(rows), noise)
+    def step(state, places_and_noise):
+        places, noise = places_and_noise
+        return learner.step(state, source.read(rows[places]), noise, places)
 
-    return lax.scan(step, state, (rows, noise))
+    return lax.scan(step, state, (places, noise))
 
 
-def shuffle(key: Array, epoch: int, rows: np.ndarray) -> Array:
-    """Return the rows in the order of an epoch; by NumPy, since JAX's permutation takes sixty times as long."""
+def shuffle(key: Array, epoch: int, num_rows: int) -> Array:
+    """Return the order of an epoch; by NumPy, since JAX's permutation takes forty times as long."""
     seed = [*np.asarray(jax.random.key_data(key)), epoch]
-    return jnp.asarray(np.random.default_rng(seed).permutation(rows))
+    return jnp.asarray(np.random.default_rng(seed).permutation(num_rows))
 
 
 def copy_state(state):
@@ -202,13 +207,14 @@ class DivergedError(FloatingPointError):
     """A number in training became infinite or none."""
 
 
-def _check_finite(bounds, parameters, first_step):
-    """Raise if a bound of the chunk, or a parameter after its last step, is no number."""
-    bad_steps = np.flatnonzero(~np.isfinite(bounds))
+def _check_finite(report, parameters, first_step):
+    """Raise if what is maximized, or a parameter after the chunk's last step, is no number."""
+    values, name = report[0], report._fields[0].replace("_", " ")
+    bad_steps = np.flatnonzero(~np.isfinite(values))
     if len(bad_steps):
-        what, step = f"lower bound became {bounds[bad_steps[0]]}", bad_steps[0]
+        what, step = f"{name} became {values[bad_steps[0]]}", bad_steps[0]
     elif not are_finite(parameters):
-        what, step = "parameters became infinite or nan", len(bounds) - 1
+        what, step = "parameters became infinite or nan", len(values) - 1
     else:
         return
     raise DivergedError(

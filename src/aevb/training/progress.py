@@ -20,13 +20,13 @@ class Progress:
             BarColumn(bar_width=24),
             TextColumn("{task.percentage:>3.0f}%"),
             TextColumn("{task.fields[rate]}"),
-            TextColumn("bound {task.fields[bound]} nats"),
+            TextColumn("{task.fields[objective]}"),
             TimeRemainingColumn(),
             console=self._console,
             disable=not enabled,
             transient=False,
         )
-        self._task = self._bar.add_task("learning", total=total, rate="", bound="...")
+        self._task = self._bar.add_task("learning", total=total, rate="", objective="")
 
     def __enter__(self) -> "Progress":
         self._bar.start()
@@ -35,9 +35,10 @@ class Progress:
     def __exit__(self, *_) -> None:
         self._bar.stop()
 
-    def advance(self, samples: int, bound: float) -> None:
-        """Move on by one chunk."""
-        self._bar.update(self._task, advance=samples, bound=f"{bound:.2f}", rate=self._rate())
+    def advance(self, samples: int, name: str, value: float) -> None:
+        """Move on by one chunk, and show what is maximized."""
+        objective = f"{name.replace('_', ' ')} {value:.2f} nats"
+        self._bar.update(self._task, advance=samples, objective=objective, rate=self._rate())
 
     def end_early(self) -> None:
         """Take what was done for all there was to do."""

@@ -44,18 +44,19 @@ def choose_step_size(
     """
     plan = ChunkPlan.of(len(train_rows), batch_size)
     order_key, noise_key = jax.random.split(key)
-    order = shuffle(order_key, 0, train_rows)
-    scores = {}
+    rows, order = jax.numpy.asarray(train_rows), shuffle(order_key, 0, len(train_rows))
+    scores, name = {}, ""
     for step_size in candidates:
         trial = copy_state(state)._replace(learning_rate=jax.numpy.asarray(step_size))
-        end, info = run_chunk(trial, source, order, noise_key, 0, learner=learner, plan=plan)
-        bounds = np.asarray(info.lower_bound)
+        end, info = run_chunk(trial, source, rows, order, noise_key, 0, learner=learner, plan=plan)
+        bounds = np.asarray(info[0])  # the lower bound, or what the learner maximizes instead
+        name = info._fields[0].replace("_", " ")
         last = bounds[-max(len(bounds) // 4, 1) :]
         is_finite = are_finite((bounds, end.parameters))
         scores[step_size] = float(np.mean(last)) if is_finite else -np.inf
     best = max(scores, key=scores.__getitem__)
     if scores[best] == -np.inf:
         raise FloatingPointError(
-            f"learning_rate: none of {candidates} kept the lower bound finite. Give a smaller one, or rescale the data."
+            f"learning_rate: none of {candidates} kept the {name} finite. Give a smaller one, or rescale the data."
         )
     return best

@@ -1,0 +1,54 @@
+"""How a user's matrix is read: which likelihood it is for, and what its stored values mean."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from aevb.data.checks import check_columns_vary, check_number_type, check_rows
+from aevb.models import LIKELIHOODS
+
+
+class Reading(NamedTuple):
+    """What the training data were taken for."""
+
+    likelihood: str
+    scale: float  # what stored bytes are multiplied by
+
+
+def read_matrix(estimator, X: Any, *, reset: bool) -> np.ndarray:
+    """Return X as a matrix of numbers, with scikit-learn's checks of its form and of its columns' names."""
+    try:
+        matrix: Any = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+    except ValueError as error:
+        check_number_type(X)  # says where, if that was it
+        if np.ndim(X) > 2:
+            raise ValueError(f"{error} Flatten images and the like first: X.reshape(len(X), -1).") from None
+        raise
+    if matrix.dtype in (np.bool_, np.uint8, np.float32, np.float64):
+        return matrix
+    return matrix.astype(
+        np.float32 if matrix.dtype.itemsize <= 2 else np.float64
+    )  # JAX would cut 64-bit integers short
+
+
+def read_training_data(X: np.ndarray, likelihood: str, *, any_support: bool) -> Reading:
+    """Decide how X is read, and refuse what the likelihood cannot take.
+
+    Args:
+        X: (N, D).
+        likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
+        any_support: Whether a decoder of the user's own decides what values are allowed.
+    """
+    if len(X) < 2:
+        raise ValueError(f"X has n_samples = {len(X)}; learning needs at least 2 rows.")
+    is_bytes, largest = X.dtype == np.uint8, X.max()
+    if likelihood == "auto":
+        likelihood = "bernoulli" if X.min() >= 0 and (largest <= 1 or is_bytes) else "gaussian"
+    facts = LIKELIHOODS[likelihood]
+    # Bytes are grey levels where values have to lie in [0, 1]; bytes that are all 0 or 1 are that already.
+    scale = 1 / 255 if is_bytes and largest > 1 and facts.unit_interval else 1.0
+    check_rows(X, None if any_support else likelihood, scale=scale)
+    if facts.density and not any_support:
+        check_columns_vary(X)
+    return Reading(likelihood, scale)

@@ -1,0 +1,161 @@
+"""log p(x) of single datapoints: the methods by name, and the warnings that their numbers deserve."""
+
+import inspect
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from aevb.inference.ais import SCHEDULES, ais
+from aevb.inference.densities import DENSITIES
+from aevb.inference.harmonic import harmonic
+from aevb.inference.importance import importance
+from aevb.inference.pareto import k_hat_threshold
+from aevb.inference.quadrature import NUM_POINTS, quadrature
+from aevb.inference.result import LogLikelihood
+from aevb.inference.rows import row_keys
+from aevb.models import GenerativeModel, RecognitionModel
+
+# Name -> method(generative, recognition, x, keys, num_samples=..., **options) -> (values, std_errors, diagnostics).
+METHODS: dict[str, Callable] = {"importance": importance, "hmc": harmonic, "ais": ais, "quadrature": quadrature}
+# Rows at once: grids and kernels take more memory a row than chains do.
+BATCH_SIZES = {"importance": 128, "hmc": 256, "ais": 64, "quadrature": 32}
+RELIABLE_DIMENSIONS = 4  # of appendix D's estimator: "less then 5 dimensions"
+
+
+def log_likelihood(
+    generative: GenerativeModel,
+    recognition: RecognitionModel | None,
+    x: Array | np.ndarray,
+    key: Array,
+    method: str = "importance",
+    num_samples: int = 1000,
+    **options,
+) -> LogLikelihood:
+    r"""Estimate log p(x) of each datapoint, with its error.
+
+    .. math:: \log p_\theta(x) = \log \int p_\theta(z)\, p_\theta(x | z)\, dz
+
+    ============== ======================================= ========================== ==================================
+    method         what it does                            num_samples                when to use it
+    ============== ======================================= ========================== ==================================
+    "importance"   weighs samples of the encoder           samples                    the encoder is good: see k-hat
+    "hmc"          appendix D: averages over the posterior samples                    up to 5 latent dimensions
+    "ais"          anneals from the prior                  temperatures               any model; slow, the most reliable
+    "quadrature"   integrates on a grid                    not used                   one or two latent dimensions
+    ============== ======================================= ========================== ==================================
+
+    Args:
+        generative: p(z) p(x|z).
+        recognition: q(z|x); only "importance" cannot do without.
+        x: Datapoints, (N, D).
+        key: All randomness; what a row gets is a function of this and of the row.
+        method: A key of ``METHODS``.
+        num_samples: See the table.
+        options: Of the method: see :func:`~aevb.inference.harmonic.harmonic`, :func:`~aevb.inference.ais.ais` and
+            :func:`~aevb.inference.quadrature.quadrature`.
+
+    Returns:
+        A :class:`~aevb.inference.result.LogLikelihood`. Its ``warnings`` say when not to trust it.
+
+    Raises:
+        ValueError: The method does not exist, lacks an encoder, or cannot integrate over that many dimensions.
+
+    Example:
+        >>> import jax
+        >>> from aevb.models import BernoulliMLP, GenerativeModel, standard_normal
+        >>> generative = GenerativeModel(standard_normal(1), BernoulliMLP(1, (5,), 3))
+        >>> log_likelihood(generative, None, np.ones((1, 3)), jax.random.key(0), "quadrature").values.round(3)
+        array([-2.079])
+
+    Paper: App. D.
+    """
+    _check(generative, recognition, method, num_samples, options)
+    x = jnp.asarray(x, jnp.result_type(float))
+    if x.ndim != 2 or not len(x):
+        raise ValueError(f"x has shape {x.shape}; expected (datapoints, columns) with at least one datapoint.")
+    parts = []
+    progress = options.pop("progress", None)
+    batch_size = min(BATCH_SIZES[method], 1 << (len(x) - 1).bit_length())  # few shapes, few compilations
+    for start in range(0, len(x), batch_size):
+        rows = x[np.resize(np.arange(start, min(start + batch_size, len(x))), batch_size)]
+        if progress is not None and method == "ais":
+            options["progress"] = lambda share, start=start: progress((start + share * batch_size) / len(x))
+        parts.append(
+            METHODS[method](generative, recognition, rows, row_keys(key, rows), num_samples=num_samples, **options)
+        )
+    values, std_errors = (np.concatenate([part[i] for part in parts])[: len(x)] for i in (0, 1))
+    diagnostics = {name: np.concatenate([part[2][name] for part in parts])[: len(x)] for name in parts[0][2]}
+    (J,) = generative.latent_distribution().event_shape
+    warnings = _warnings(method, J, num_samples, values, std_errors, diagnostics)
+    return LogLikelihood(values, std_errors, method, _effort(method, num_samples, options), diagnostics, warnings)
+
+
+def _check(generative, recognition, method, num_samples, options):
+    if method not in METHODS:
+        raise ValueError(f"method={method!r} is not known. Use one of {', '.join(map(repr, METHODS))}.")
+    if method == "importance" and recognition is None:
+        raise ValueError(
+            'method="importance" samples from the encoder, and recognition is None. '
+            'Give a recognition model, or use method="ais" or "hmc", which need none.'
+        )
+    (J,) = generative.latent_distribution().event_shape
+    if method == "quadrature" and J not in NUM_POINTS:
+        raise ValueError(
+            f'method="quadrature" integrates over one or two latent dimensions, and the model has {J}. '
+            'Use method="ais" or "importance".'
+        )
+    if num_samples < 2:
+        raise ValueError(f"num_samples={num_samples}: give 2 or more, or there is no error to be estimated.")
+    known = list(inspect.signature(METHODS[method]).parameters)[5:]
+    for name in options:
+        if name not in known:
+            raise ValueError(
+                f"method={method!r} has no option {name!r}. Its options are: {', '.join(known) or 'none'}."
+            )
+    for name, allowed in [("density", DENSITIES), ("schedule", SCHEDULES)]:
+        if options.get(name, next(iter(allowed))) not in allowed:
+            raise ValueError(f"{name}={options[name]!r} is not known. Use one of {', '.join(map(repr, allowed))}.")
+    for name, smallest in [("num_chains", 2), ("num_leapfrog", 1), ("num_tuning", 20), ("num_points", 9)]:
+        if options.get(name) is not None and options[name] < smallest:
+            raise ValueError(f"{name}={options[name]} is too small: give {smallest} or more.")
+    if method == "hmc" and num_samples < (smallest := 4 * options.get("num_chains", 4)):
+        raise ValueError(f"num_samples={num_samples} is too small for the chains: give {smallest} or more.")
+
+
+def _effort(method, num_samples, options):
+    if method == "quadrature":
+        return "grid"
+    if method == "ais":
+        return f"{options.get('num_chains', 16)} chains of {num_samples:,} temperatures"
+    return f"{num_samples:,} samples"
+
+
+def _warnings(method, latent_dim, num_samples, values, std_errors, diagnostics) -> tuple[str, ...]:
+    """Say what speaks against the numbers."""
+    found = []
+
+    def warn(is_bad, text):
+        if (count := int(np.sum(is_bad))) > 0:
+            found.append(f"{text} at {count:,} of {len(values):,} datapoints")
+
+    if method == "hmc" and latent_dim > RELIABLE_DIMENSIONS:
+        found.append(
+            f"the estimator of appendix D is reliable below 5 latent dimensions, and the model has {latent_dim}: "
+            'use method="ais"'
+        )
+    warn(~np.isfinite(values), "the estimate is not finite")
+    if "k_hat" in diagnostics:
+        limit = k_hat_threshold(num_samples)
+        warn(
+            diagnostics["k_hat"] > limit,
+            f"k-hat is above {limit:.2f}: few samples carry the estimate, and its error too",
+        )
+    if "r_hat" in diagnostics:
+        warn(diagnostics["r_hat"] > 1.05, "chains disagree (r-hat above 1.05): raise num_tuning or num_samples")
+    if method == "ais":
+        warn(std_errors > 0.5, "chains disagree by more than half a nat: raise num_samples")
+    if method == "quadrature":
+        warn(std_errors > 1e-3, "the grid is too coarse by more than 0.001 nat: raise num_points")
+    return tuple(found)

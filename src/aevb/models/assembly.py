@@ -1,0 +1,100 @@
+"""Models put together from standard parts and the user's own, and refused where these do not fit."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from numpyro.distributions import Distribution, constraints
+
+from aevb.models.generative import GenerativeModel
+from aevb.models.parameters import join, split
+from aevb.models.recognition import RecognitionModel
+from aevb.models.standard import standard_models
+from aevb.networks import initialize
+
+OWN_PARTS = ("prior", "encoder", "decoder")
+
+
+def assemble(
+    sizes, likelihood: str, activation: str, units, init: str, key, *, prior=None, encoder=None, decoder=None
+) -> tuple[GenerativeModel, RecognitionModel]:
+    """Return models with starting values; parts of the user's own come with their own.
+
+    Args:
+        sizes: D, J and the widths of the hidden layers.
+        likelihood: See :func:`standard_models`; likewise activation and units.
+        activation: Of the hidden layers.
+        units: Means and standard deviations of the columns, or None.
+        init: See :func:`aevb.networks.initialize`.
+        key: Random key of the starting values.
+        prior: A part of the user's own, or None for the standard one; likewise
+        encoder: and
+        decoder: for theirs.
+    """
+    generative, recognition = _starting_models(sizes, likelihood, activation, units, key, init)
+    return (
+        GenerativeModel(
+            generative.prior if prior is None else prior, generative.decoder if decoder is None else decoder
+        ),
+        RecognitionModel(recognition.encoder if encoder is None else encoder),
+    )
+
+
+@eqx.filter_jit  # one program; each array's own would take a second longer
+def _starting_models(sizes, likelihood, activation, units, key, init):
+    parameters, constants, skeleton = split(
+        standard_models(*sizes, likelihood=likelihood, activation=activation, units=units)
+    )
+    return join(initialize(parameters, key, init), constants, skeleton)
+
+
+def check_models(
+    generative: GenerativeModel,
+    recognition: RecognitionModel | None,
+    data_dim: int,
+    latent_dim: int,
+    estimator: Callable,
+    num_samples: int,
+) -> None:
+    """Refuse parts that do not fit together, and an estimator that cannot treat them, by tracing alone."""
+    x, z, key = jnp.zeros(data_dim), jnp.zeros(latent_dim), jax.random.key(0)
+    parts: dict[str, tuple[Callable, tuple, str]] = {
+        "prior": (generative.latent_distribution, z.shape, "latent_dim"),
+        "decoder": (lambda: generative.decoder(z), x.shape, "the number of columns of X"),
+    }
+    if recognition is not None:
+        parts["encoder"] = (lambda: recognition(x), z.shape, "latent_dim")
+    for name, (part, wanted, meaning) in parts.items():
+        shape = jax.eval_shape(lambda part=part, name=name: _as_distribution(part(), name).sample(key)).shape
+        if shape != wanted:
+            raise ValueError(f"{name}: its draws have shape {shape}, and {wanted} is wanted: {meaning}.")
+    if recognition is None:
+        _check_real_support(generative.latent_distribution())
+        return
+    noise = jax.eval_shape(lambda: recognition.noise(x).sample(key, (num_samples,)))
+    jax.eval_shape(lambda noise: estimator(generative, recognition, x, noise), noise)
+
+
+def _check_real_support(prior):
+    """Refuse a prior whose posterior Hybrid Monte Carlo would leave."""
+    if not has_real_support(prior):
+        raise ValueError(
+            "prior: without an encoder z is sampled by Hybrid Monte Carlo over all real numbers, and the prior's "
+            f"support is {prior.support}. Give a prior on the real line, or use learner='aevb'."
+        )
+
+
+def has_real_support(distribution: Distribution) -> bool:
+    """Whether a distribution's density is positive for all real vectors."""
+    support: Any = distribution.support
+    while hasattr(support, "base_constraint"):
+        support = support.base_constraint
+    return support in (constraints.real, constraints.real_vector)
+
+
+def _as_distribution(value, name):
+    if not isinstance(value, Distribution):
+        raise TypeError(f"{name}: gives a {type(value).__name__}; it has to be a numpyro distribution.")
+    return value

@@ -1,0 +1,66 @@
+"""Coding and generation, for one row each; :func:`aevb.training.rowwise` applies them to many.
+
+Paper: §2.1.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from aevb.inference.rows import fingerprint
+
+NUM_KEPT = 200
+
+
+def posterior_mean(recognition, x):
+    """Return the mean of q(z|x)."""
+    return recognition(x).mean
+
+
+def encode(recognition, x):
+    """Return q(z|x)."""
+    return recognition(x)
+
+
+def posterior_mean_by_hmc(generative, x, key):
+    """Return the average of samples of p(z|x), after as many transitions that find it and tune the step size."""
+    from aevb.inference import hmc  # BlackJAX takes a while to load
+
+    key_start, key_tune, key_keep = jax.random.split(jax.random.fold_in(key, fingerprint(x)), 3)
+
+    def move(z, key, log_step_size):
+        return hmc.transition(lambda z: generative.log_joint(x, z), key, z, jnp.exp(log_step_size))
+
+    def tune(chain, key):
+        z, log_step_size = chain
+        z, acceptance = move(z, key, log_step_size)
+        return (z, hmc.adapt(log_step_size, acceptance, gain=0.2)), None
+
+    start = jnp.asarray(generative.latent_distribution().sample(key_start)), jnp.log(0.1)
+    (z, log_step_size), _ = lax.scan(tune, start, jax.random.split(key_tune, NUM_KEPT))
+
+    def keep(z, key):
+        z, _ = move(z, key, log_step_size)
+        return z, z
+
+    _, samples = lax.scan(keep, z, jax.random.split(key_keep, NUM_KEPT))
+    return jnp.mean(samples, axis=0)
+
+
+def decoder_mean(generative, z):
+    """Return the mean of p(x|z)."""
+    return generative.decoder(z).mean
+
+
+def sample(generative, number, key):
+    """Draw the row of this number from the model."""
+    return generative.sample(_nth_key(key, number))
+
+
+def sample_mean(generative, number, key):
+    """Return the decoder's mean behind the row of this number."""
+    return generative.sample(_nth_key(key, number), mean=True)
+
+
+def _nth_key(key, number):
+    return jax.random.fold_in(key, number[0].astype(jnp.uint32))

@@ -1,0 +1,62 @@
+"""Diagnostics on linear-Gaussian models, where the best Gaussian of each kind is known."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+from aevb.inference.diagnostics import active_units, gap, posterior_collapse
+from aevb.models import GenerativeModel, RecognitionModel, standard_normal
+
+KEY = jax.random.key(0)
+
+
+class PartlyDead(eqx.Module):
+    """z_0 follows x, z_1 is the prior, z_2 has a constant mean and variance that differ from the prior's."""
+
+    def __call__(self, x):
+        one = jnp.ones(())
+        return dist.Normal(jnp.stack([x[0], 0 * one, 0.5 * one]), jnp.stack([0.5 * one, one, one])).to_event(1)
+
+
+def test_dead_dimensions_are_named():
+    x = np.random.default_rng(0).normal(size=(1000, 2))
+    recognition = RecognitionModel(PartlyDead())
+    units = active_units(recognition, x)
+    assert units.is_active.tolist() == [True, False, False]
+    np.testing.assert_allclose(units.variance, [x[:, 0].var(), 0, 0], rtol=1e-4)
+    report = posterior_collapse(GenerativeModel(standard_normal(3), PartlyDead()), recognition, x)
+    first = (0.25 + np.mean(x[:, 0] ** 2) - 1 - np.log(0.25)) / 2
+    np.testing.assert_allclose(report.divergence, [first, 0, 0.125], rtol=1e-3, atol=1e-6)
+    assert report.dead == (1,)
+    assert str(report) == "1 of 3 latent dimensions carry no information: 1"
+
+
+def test_correlated_dimensions_are_refused(linear_gaussian):
+    exact = linear_gaussian(2, num_data=4)
+    with pytest.raises(ValueError, match="q\\(z\\|x\\) are not independent: it is a MultivariateNormal"):
+        posterior_collapse(exact.generative, exact.recognition, exact.x)
+
+
+def test_the_gap_is_split_as_the_closed_form_says(linear_gaussian):
+    """The best diagonal Gaussian has the posterior's mean and precisions: KL = (sum log P_jj - log det P) / 2.
+
+    Against it an encoder with variances s times too large and the same means loses J (s - 1 - log s) / 2.
+    """
+    exact = linear_gaussian(2, num_data=16)
+    covariance = np.asarray(exact.recognition.encoder.scale_tril, np.float64)
+    precision = np.linalg.inv(covariance @ covariance.T)
+    approximation = (np.log(np.diag(precision)).sum() - np.linalg.slogdet(precision)[1]) / 2
+    spread = 2.0 / (np.diag(np.linalg.inv(precision)) * np.diag(precision))
+    encoder = exact.diagonal(spread=jnp.asarray(spread))
+    result = gap(exact.generative, encoder, exact.x, KEY, num_steps=300)
+    assert approximation > 0.05
+    np.testing.assert_allclose(result.approximation.mean(), approximation, atol=0.02)
+    np.testing.assert_allclose(result.amortization.mean(), 2 - 1 - np.log(2), atol=0.05)
+    np.testing.assert_allclose(
+        result.lower_bound + result.amortization + result.approximation, result.log_likelihood.values, rtol=1e-6
+    )
+    errors = result.approximation - approximation
+    assert np.abs(errors / result.approximation_std_errors).max() < 5

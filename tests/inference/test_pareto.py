@@ -1,0 +1,44 @@
+"""k-hat on weights whose tail is known. Seeds are fixed; averages lie 10 and more standard errors inside the bounds."""
+
+import numpy as np
+import pytest
+
+from aevb.inference.pareto import k_hat_threshold, pareto_k_hat
+
+
+@pytest.mark.parametrize("k", [0.3, 0.5, 0.7, 1.0, 1.5])
+def test_pareto_weights_of_known_shape(k):
+    """w = u^-k has a Pareto tail of shape k; the weak prior draws the estimate towards 1/2 by 10 / (10 + tail)."""
+    log_weights = np.random.default_rng(0).exponential(k, size=(300, 4000))
+    expected = (190 * k + 10 * 0.5) / 200
+    estimates = pareto_k_hat(log_weights)
+    assert estimates.shape == (300,)
+    assert abs(estimates.mean() - expected) < 0.03
+    assert estimates.std() < 1.5 * (1 + k) / np.sqrt(190)  # the asymptotic standard deviation is (1 + k) / sqrt(n)
+
+
+def test_importance_weights_of_gaussians():
+    """For a proposal N(0, s^2) and target N(0, 1) the shape is 1 - s^2 if s < 1.
+
+    Otherwise weights are bounded: w = c exp(-t^2) near t = 0 has density (c - w)^(-1/2) there, which is shape -2.
+    """
+    z = np.random.default_rng(1).normal(size=(200, 20_000))
+    for s, low, high in [(1.2, -2.1, -1.5), (0.6, 0.45, 0.8)]:
+        log_weights = -((s * z) ** 2) / 2 + z**2 / 2
+        assert low < pareto_k_hat(log_weights).mean() < high
+
+
+def test_shift_and_order_do_not_matter():
+    log_weights = np.random.default_rng(2).normal(size=(5, 1000))
+    expected = pareto_k_hat(log_weights)
+    np.testing.assert_allclose(pareto_k_hat(log_weights[:, ::-1] - 1e4), expected, rtol=1e-6)
+
+
+def test_degenerate_weights():
+    assert pareto_k_hat(np.zeros((2, 1000))).tolist() == [-np.inf, -np.inf]
+    assert np.isnan(pareto_k_hat(np.zeros(20)))
+    assert pareto_k_hat(50 * np.random.default_rng(0).normal(size=1000)) > 1  # one weight carries all
+
+
+def test_threshold():
+    np.testing.assert_allclose([k_hat_threshold(100), k_hat_threshold(1000), k_hat_threshold(10**6)], [0.5, 2 / 3, 0.7])

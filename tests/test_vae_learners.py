@@ -1,0 +1,114 @@
+"""The rivals behind the front door, and log-likelihoods of what they learned."""
+
+import warnings
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+from aevb import VAE, load, tasks
+from aevb.inference.result import LogLikelihood
+from aevb.models import GenerativeModel, standard_normal
+from aevb.training import Source, rowwise
+
+RNG = np.random.default_rng(0)
+PATTERNS = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
+X = (PATTERNS[RNG.integers(2, size=200)] ^ (RNG.random((200, 6)) < 0.1)).astype(np.float32)
+
+
+def fit(learner, **options):
+    setting = {"hidden": (8,), "max_epochs": 60, "batch_size": 20, "learning_rate": 0.01, "progress": False}
+    return VAE(1, learner=learner, patience=None, **{**setting, **options}).fit(X)
+
+
+@pytest.fixture(scope="module", params=[pytest.param("aevb", marks=pytest.mark.slow), "wake-sleep", "mcem"])
+def vae(request):
+    return fit(request.param)
+
+
+def test_it_learns_what_there_is_to_learn(vae):
+    """Six independent pixels have -4.16 nats; two patterns with a tenth of the bits flipped, some -2.6."""
+    estimate = vae.log_likelihood(X, method="quadrature")
+    assert -3.1 < np.mean(estimate.values) < -2.4
+    codes = vae.transform(X)[:, 0]
+    sides = X[:, :3].sum(1) > X[:, 3:].sum(1)
+    assert abs(np.corrcoef(codes, sides)[0, 1]) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:.*datapoints")  # a few rows have doubts, with so few samples
+def test_methods_agree(vae):
+    exact = vae.log_likelihood(X[:50], method="quadrature")
+    methods = {"hmc": 300, "ais": 200}
+    if vae.recognition_ is not None:
+        methods["importance"] = 1000
+    for method, num_samples in methods.items():
+        estimate = vae.log_likelihood(X[:50], method=method, num_samples=num_samples)
+        assert isinstance(estimate, LogLikelihood)
+        assert estimate.values.shape == estimate.std_errors.shape == (50,)
+        assert abs(np.mean(estimate.values - exact.values)) < 0.05, method
+
+
+def test_it_comes_back_from_a_file(vae, tmp_path):
+    again = load(vae.save(tmp_path / "model"))
+    assert again.learner == vae.learner
+    np.testing.assert_array_equal(again.transform(X[:5]), vae.transform(X[:5]))
+
+
+def test_wake_sleep_learns_on_from_batches():
+    vae = fit("wake-sleep", max_epochs=5)
+    before = vae.score(X)
+    for _ in range(20):
+        vae.partial_fit(X)
+    assert vae.score(X) > before + 0.05
+    assert len(vae.history_) == 25
+
+
+def test_what_needs_an_encoder_says_that_there_is_none():
+    vae = fit("mcem", max_epochs=1)
+    assert vae.recognition_ is None
+    assert set(vae.history_[0]) == {"epoch", "samples", "log_joint", "acceptance", "seconds"}
+    with pytest.raises(ValueError, match=r"posterior: needs q\(z\|x\).*without an encoder; transform\(X\)"):
+        vae.posterior(X)
+    for name in ("score", "score_samples", "partial_fit"):
+        assert not hasattr(vae, name)
+    with pytest.raises(AttributeError) as error:
+        vae.score(X)
+    assert 'log_likelihood(X, method="hmc")' in str(error.value.__cause__)
+    with pytest.raises(ValueError, match='method="importance" samples from the encoder'):
+        vae.log_likelihood(X)
+    assert vae.reconstruct(X[:3]).shape == (3, 6)
+    with pytest.raises(ValueError, match="partial_fit: needs"):
+        vae.set_params(learner="aevb").partial_fit(X)
+    with pytest.raises(ValueError, match="encoder: learner='mcem' has no use for one"):
+        fit("mcem", encoder=lambda x: x)
+    with pytest.raises(ValueError, match=r"prior: .*Hybrid Monte Carlo over all real numbers"):
+        fit("mcem", prior=dist.Exponential(np.ones(1, np.float32)).to_event(1))
+
+
+def test_posterior_means_by_hmc_are_exact():
+    """Linear-Gaussian: z ~ N(0, 1), x = 2 z + noise of variance 1/2 in each of two columns."""
+
+    class Decoder(eqx.Module):
+        def __call__(self, z):
+            return dist.Normal(2 * jnp.repeat(z, 2), np.sqrt(0.5)).to_event(1)
+
+    generative = GenerativeModel(standard_normal(1), Decoder())
+    x = np.float32([[1, 2], [-3, 0], [0.5, 0.1]])
+    key = jax.random.key(0)
+    means = rowwise(tasks.posterior_mean_by_hmc, generative, Source(x), np.arange(3), key)[:, 0]
+    precision = 1 + 2 * 2**2 / 0.5
+    expected = 2 * x.sum(1) / 0.5 / precision
+    # 200 samples, here nearly independent: 6 standard errors, missed by one seed in 10^8.
+    np.testing.assert_allclose(means, expected, atol=6 * np.sqrt(1 / precision / 200))
+
+
+def test_a_number_that_should_not_be_trusted_says_so():
+    vae = fit("aevb", max_epochs=1).set_params(latent_dim=8).fit(X)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        estimate = vae.log_likelihood(X[:5], method="hmc", num_samples=50)
+    assert "reliable below 5 latent dimensions, and the model has 8" in str(found[0].message)
+    assert [str(warning.message) for warning in found] == list(estimate.warnings)
