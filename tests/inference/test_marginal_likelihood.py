@@ -233,6 +233,14 @@ def test_bad_arguments_are_refused(linear_gaussian, arguments, message):
         log_likelihood(exact.generative, None, **({"x": exact.x, "key": KEY} | arguments))
 
 
+@pytest.mark.parametrize("method", ["hmc", "ais"])
+def test_a_prior_that_hmc_would_leave_is_refused(linear_gaussian, method):
+    exact = linear_gaussian(2, num_data=2)
+    positive = GenerativeModel(dist.HalfNormal(np.ones(2, np.float32)).to_event(1), exact.generative.decoder)
+    with pytest.raises(ValueError, match="moves z over all real numbers"):
+        log_likelihood(positive, None, exact.x, KEY, method)
+
+
 def test_repr_has_as_many_digits_as_the_error_allows():
     result = LogLikelihood(np.full(4, -98.3), np.full(4, 0.002), "ais", "16 chains of 100 temperatures")
     assert repr(result) == "LogLikelihood(mean -98.3000 +- 0.0010, ais, 16 chains of 100 temperatures, 4 datapoints)"

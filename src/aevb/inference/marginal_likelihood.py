@@ -15,7 +15,7 @@ from aevb.inference.pareto import k_hat_threshold
 from aevb.inference.quadrature import NUM_POINTS, quadrature
 from aevb.inference.result import LogLikelihood
 from aevb.inference.rows import row_keys
-from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models import GenerativeModel, RecognitionModel, has_real_support
 
 # Name -> method(generative, recognition, x, keys, num_samples=..., **options) -> (values, std_errors, diagnostics).
 METHODS: dict[str, Callable] = {"importance": importance, "hmc": harmonic, "ais": ais, "quadrature": quadrature}
@@ -105,6 +105,11 @@ def _check(generative, recognition, method, num_samples, options):
         raise ValueError(
             f'method="quadrature" integrates over one or two latent dimensions, and the model has {J}. '
             'Use method="ais" or "importance".'
+        )
+    if method in ("hmc", "ais") and not has_real_support(generative.latent_distribution()):
+        raise ValueError(
+            f"method={method!r} moves z over all real numbers, and the prior's support is "
+            f'{generative.latent_distribution().support}. Use method="importance".'
         )
     if num_samples < 2:
         raise ValueError(f"num_samples={num_samples}: give 2 or more, or there is no error to be estimated.")
