@@ -20,11 +20,20 @@ X = (PATTERNS[RNG.integers(2, size=200)] ^ (RNG.random((200, 6)) < 0.1)).astype(
 
 
 def fit(learner, **options):
-    setting = {"hidden": (8,), "max_epochs": 60, "batch_size": 20, "learning_rate": 0.01, "progress": False}
-    return VAE(1, learner=learner, patience=None, **{**setting, **options}).fit(X)
+    setting = {
+        "latent_dim": 1,
+        "hidden": (8,),
+        "max_epochs": 60,
+        "batch_size": 20,
+        "learning_rate": 0.01,
+        "progress": False,
+    }
+    return VAE(learner=learner, patience=None, **{**setting, **options}).fit(X)
 
 
-@pytest.fixture(scope="module", params=[pytest.param("aevb", marks=pytest.mark.slow), "wake-sleep", "mcem"])
+@pytest.fixture(
+    scope="module", params=[*(pytest.param(name, marks=pytest.mark.slow) for name in ("aevb", "wake-sleep")), "mcem"]
+)
 def vae(request):
     return fit(request.param)
 
@@ -106,7 +115,7 @@ def test_posterior_means_by_hmc_are_exact():
 
 
 def test_a_number_that_should_not_be_trusted_says_so():
-    vae = fit("aevb", max_epochs=1).set_params(latent_dim=8).fit(X)
+    vae = fit("aevb", max_epochs=1, latent_dim=8)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         estimate = vae.log_likelihood(X[:5], method="hmc", num_samples=50)

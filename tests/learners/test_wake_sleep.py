@@ -18,8 +18,7 @@ def make_models(likelihood):
 
 
 @pytest.mark.float64
-@pytest.mark.parametrize("likelihood", ["bernoulli", "gaussian"])
-@pytest.mark.parametrize("num_samples", [1, 2])
+@pytest.mark.parametrize(("likelihood", "num_samples"), [("bernoulli", 1), ("gaussian", 2)])
 def test_a_step_of_sgd_is_the_gradient_of_the_two_objectives(likelihood, num_samples):
     """Wake: log p(x, z) in theta at z of q. Sleep: log q(z|x) in phi at dreams. Written out here with loops."""
     models = make_models(likelihood)
