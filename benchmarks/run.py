@@ -11,20 +11,36 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 VENVS = HERE.parent / ".venv-bench"
-# What each worker needs in a virtual environment of its own; None: this one.
+# What each worker needs in a virtual environment of its own, and that one's name; None: this one.
+TORCH = ("torch_eager", ["torch==2.13.0", "numpy"])
 WORKERS = {
     "ours": None,
     "products": None,
-    "numpyro_svi": ["numpyro"],
-    "torch_eager": ["torch==2.13.0", "numpy"],
+    "numpyro_svi": ("numpyro_svi", ["numpyro"]),
+    "torch_eager": TORCH,
+    "ours_likelihood": None,
+    "blackjax_loop": None,
+    "torch_likelihood": TORCH,
 }
-# What ours is held to: ours / other at least this.
-TARGETS = {"products": 0.72, "numpyro_svi": 1.1, "torch_eager": 1.5}
+# What is timed, in which unit, and what ours, the first, is held to: ours / other at least this.
+BENCHMARKS = {
+    "learning": (
+        "Paper's MNIST network, M=100, L=1, Adagrad",
+        "samples/s",
+        {"ours": None, "products": 0.72, "numpyro_svi": 1.1, "torch_eager": 1.5},
+    ),
+    "likelihood": (
+        "log p(x) of 1,000 datapoints by appendix D's estimator, 50 samples, 4 leapfrog steps, J=3, 100 hidden units",
+        "datapoints/s",
+        {"ours_likelihood": None, "blackjax_loop": None, "torch_likelihood": 5.0},
+    ),
+}
 
 
-def python_for(name, requirements):
-    if requirements is None:
+def python_for(environment):
+    if environment is None:
         return sys.executable
+    name, requirements = environment
     python = VENVS / name / "bin" / "python"
     if not python.exists():
         print(f"Installing {', '.join(requirements)} into {VENVS.name}/{name} ...", flush=True)
@@ -37,8 +53,8 @@ def python_for(name, requirements):
 
 
 class Worker:
-    def __init__(self, name, requirements):
-        command = [python_for(name, requirements), HERE / "workers" / f"{name}.py"]
+    def __init__(self, name):
+        command = [python_for(WORKERS[name]), HERE / "workers" / f"{name}.py"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.title = self._read()
         print(f"ready: {self.title}", flush=True)
@@ -62,38 +78,51 @@ class Worker:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", nargs="*", default=list(WORKERS), choices=list(WORKERS))
+    parser.add_argument("--benchmarks", nargs="*", default=list(BENCHMARKS), choices=list(BENCHMARKS))
+    parser.add_argument("--only", nargs="*", default=list(WORKERS), choices=list(WORKERS), help="rivals to time")
     parser.add_argument("--output", type=Path, default=Path("runs/bench.json"))
     arguments = parser.parse_args()
-    names = ["ours", *(name for name in arguments.only if name != "ours")]
-    workers = {name: Worker(name, WORKERS[name]) for name in names}
+    results = {name: run(name, arguments.rounds, arguments.only) for name in arguments.benchmarks}
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(json.dumps({"machine": machine(), "results": results}, indent=1))
+    print(f"Wrote {arguments.output}")
+
+
+def run(benchmark, num_rounds, only):
+    title, unit, targets = BENCHMARKS[benchmark]
+    ours, *rivals = targets
+    names = [ours, *(name for name in rivals if name in only)]
+    workers = {name: Worker(name) for name in names}
     rates = {name: [] for name in names}
-    for number in range(arguments.rounds):
+    for number in range(num_rounds):
         for name, worker in workers.items():
             rates[name].append(worker.turn())
         print(f"round {number + 1}: " + "  ".join(f"{name} {rates[name][-1]:,.0f}/s" for name in names), flush=True)
     titles = {name: worker.title for name, worker in workers.items()}
     for worker in workers.values():
         worker.close()
-    report(rates, titles, arguments.output)
+    print(f"\n{title}; medians of {num_rounds} rounds; {machine()}")
+    return report(rates, titles, unit, targets)
 
 
-def report(rates, titles, output):
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
-    print(f"\nPaper's MNIST network, M=100, L=1, Adagrad; medians of {len(rates['ours'])} rounds; {machine}")
-    print(f"{'':44}{'samples/s':>10}{'ours / this':>13}{'range':>14}{'target':>8}")
+def machine():
+    return f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def report(rates, titles, unit, targets):
+    print(f"{'':44}{unit:>13}{'ours / this':>13}{'range':>14}{'target':>8}")
     results = {}
+    own_rates = next(iter(rates.values()))
     for name, values in rates.items():
-        ratios = [ours / other for ours, other in zip(rates["ours"], values, strict=True)]
+        ratios = [ours / other for ours, other in zip(own_rates, values, strict=True)]
         results[name] = {"title": titles[name], "samples_per_second": values, "ours_over_this": ratios}
-        target = f"{TARGETS[name]:.2f}" if name in TARGETS else ""
+        target = f"{targets[name]:.2f}" if targets[name] else ""
         print(
-            f"{titles[name]:44}{statistics.median(values):>10,.0f}{statistics.median(ratios):>13.2f}"
+            f"{titles[name]:44}{statistics.median(values):>13,.0f}{statistics.median(ratios):>13.2f}"
             f"{f'{min(ratios):.2f}-{max(ratios):.2f}':>14}{target:>8}"
         )
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps({"machine": machine, "results": results}, indent=1))
-    print(f"Wrote {output}")
+    print(flush=True)
+    return results
 
 
 if __name__ == "__main__":

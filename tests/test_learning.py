@@ -85,6 +85,7 @@ def test_aevb_is_above_wake_sleep(mnist, latent_dim):
     assert bounds["aevb"] > bounds["wake-sleep"]
 
 
+@pytest.mark.filterwarnings("ignore:.*datapoints")  # some rows are doubted, and say so
 def test_judges_agree_with_quadrature(mnist):
     train, test = mnist
     vae = VAE(2, max_epochs=10, progress=False).fit(train)

@@ -114,6 +114,22 @@ def test_posterior_means_by_hmc_are_exact():
     np.testing.assert_allclose(means, expected, atol=6 * np.sqrt(1 / precision / 200))
 
 
+def test_annealing_shows_how_far_it_is_and_can_be_interrupted(capfd):
+    vae = fit("mcem", max_epochs=1, progress=True)
+    shares = []
+    vae.log_likelihood(X[:70], method="ais", num_samples=150, progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1, abs=0.1)
+    vae.log_likelihood(X[:5], method="ais", num_samples=150)
+    assert "annealing" in capfd.readouterr().err
+
+    def interrupt(share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        vae.log_likelihood(X[:5], method="ais", num_samples=150, progress=interrupt)
+
+
 def test_a_number_that_should_not_be_trusted_says_so():
     vae = fit("aevb", max_epochs=1, latent_dim=8)
     with warnings.catch_warnings(record=True) as found:

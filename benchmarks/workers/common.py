@@ -10,6 +10,11 @@ import numpy as np
 NUM_DATA, BATCH_SIZE = 50_000, 100
 DATA_DIM, HIDDEN, LATENT_DIM = 784, 500, 20
 
+# Marginal likelihoods, with the settings of the paper's appendix E.
+NUM_ROWS, LIKELIHOOD_HIDDEN, LIKELIHOOD_LATENT_DIM = 1000, 100, 3
+SAMPLES, LEAPFROG = 50, 4  # of each of the two stages, over all chains of a datapoint
+CHAINS, TUNING = 2, 100  # not said in the paper; the same for all
+
 
 def load_rows():
     """Return 50,000 grey-level images as bytes: MNIST where AEVB_DATA has it, random bytes elsewhere."""

@@ -27,6 +27,7 @@ from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bounds, rowwise, train
+from aevb.training.progress import ShareDone
 
 
 def _learns_an_encoder(vae) -> bool:
@@ -345,9 +346,13 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         rows, source, _ = self._read(X)
         seed = self.seed_ if random_state is None else self._seed(random_state)
         x, key = source.read(jnp.asarray(rows)), jax.random.key(seed)
-        estimate = log_likelihood(
-            self.generative_, self.recognition_, x, key, method=method, num_samples=num_samples, **options
-        )
+        takes_long = method == "ais" and "progress" not in options
+        with ShareDone(self.progress and takes_long, "annealing") as bar:
+            if takes_long:
+                options["progress"] = bar.update
+            estimate = log_likelihood(
+                self.generative_, self.recognition_, x, key, method=method, num_samples=num_samples, **options
+            )
         for reason in estimate.warnings:
             warnings.warn(reason, UserWarning, stacklevel=2)
         return estimate

@@ -81,7 +81,7 @@ def log_likelihood(
     for start in range(0, len(x), batch_size):
         rows = x[np.resize(np.arange(start, min(start + batch_size, len(x))), batch_size)]
         if progress is not None and method == "ais":
-            options["progress"] = lambda share, start=start: progress((start + share * batch_size) / len(x))
+            options["progress"] = lambda share, start=start: progress(min(1.0, (start + share * batch_size) / len(x)))
         parts.append(
             METHODS[method](generative, recognition, rows, row_keys(key, rows), num_samples=num_samples, **options)
         )

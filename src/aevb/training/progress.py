@@ -5,6 +5,31 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
 
+class ShareDone:
+    """Context manager around a bar for work of which only the share done is known.
+
+    Args:
+        enabled: Whether to show anything.
+        what: What is being done, a word.
+    """
+
+    def __init__(self, enabled: bool, what: str):
+        columns = BarColumn(bar_width=24), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn()
+        self._bar = RichProgress(TextColumn(what), *columns, console=Console(stderr=True), disable=not enabled)
+        self._task = self._bar.add_task(what, total=1.0)
+
+    def __enter__(self) -> "ShareDone":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._bar.stop()
+
+    def update(self, share: float) -> None:
+        """Show the share done, from 0 to 1; it never goes back."""
+        self._bar.update(self._task, completed=max(share, self._bar.tasks[self._task].completed))
+
+
 class Progress:
     """Context manager around a terminal progress bar; silent when not wanted.
 
