@@ -81,7 +81,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             N(0, I).
         encoder: Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
         decoder: Your own network for p(x|z): an Equinox module from one z to a numpyro distribution.
-        random_state: As in scikit-learn.
+        random_state: As in scikit-learn, but 0 by default: the same data give the same model.
         progress: Whether to show a progress bar.
 
     Attributes:
@@ -344,6 +344,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         check_parameter("num_samples", num_samples, kind=int, low=1)
         rows, source, _ = self._read(X)
+        if method == "importance":
+            self._check_encoder('method="importance"', 'use method="hmc" or method="ais"')
         seed = self.seed_ if random_state is None else self._seed(random_state)
         x, key = source.read(jnp.asarray(rows)), jax.random.key(seed)
         takes_long = method == "ais" and "progress" not in options

@@ -42,15 +42,15 @@ def check_columns_vary(X: np.ndarray) -> None:
     constant = np.flatnonzero(high - low <= np.maximum(4 * float32.eps * np.maximum(abs(low), abs(high)), float32.tiny))
     if constant.size:
         column = constant[0]
-        values = f"every row has {low[column]}"
+        values, advice = f"every row has {low[column]}", ""
         if low[column] != high[column]:
+            advice = ", or bring out what varies with sklearn.preprocessing.StandardScaler()"
             values = f"all rows lie between {low[column]} and {high[column]}, the same number in float32"
         are_grey_levels = low.min() >= 0 and 1 < high.max() <= 255
         hint = "If these are grey levels from 0 to 255, give X / 255 or X.astype('uint8'). " * bool(are_grey_levels)
         raise ValueError(
             f"X: column {column} is constant ({values}; {constant.size} such column(s)). Under a Gaussian likelihood "
-            f"its density has no bound. {hint}Drop it with sklearn.feature_selection.VarianceThreshold(), or bring "
-            "out what varies with sklearn.preprocessing.StandardScaler()."
+            f"its density has no bound. {hint}Drop it with sklearn.feature_selection.VarianceThreshold(){advice}."
         )
 
 

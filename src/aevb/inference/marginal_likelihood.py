@@ -155,7 +155,9 @@ def _warnings(method, latent_dim, num_samples, values, std_errors, diagnostics) 
         limit = k_hat_threshold(num_samples)
         warn(
             diagnostics["k_hat"] > limit,
-            f"k-hat is above {limit:.2f}: few samples carry the estimate, and its error too",
+            f"k-hat is above {limit:.2f}, so a few samples carry the estimate: values are probably too low and their "
+            f"errors too small; use {'more samples or ' if method == 'hmc' else 'method=' + repr('hmc') + ' or '}"
+            "method='ais'",
         )
     if "r_hat" in diagnostics:
         warn(diagnostics["r_hat"] > 1.05, "chains disagree (r-hat above 1.05): raise num_tuning or num_samples")

@@ -137,9 +137,9 @@ def _mark_best(axes, seen, bounds):
     best = int(np.argmax(bounds))
     colour = _CURVES["held out"][1]
     axes.plot(seen[best], bounds[best], "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
-    style: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "bottom", "fontsize": 9}
-    name = f"kept: {bounds[best]:.1f}".replace("-", "−")
-    axes.annotate(name, (seen[best], bounds[best]), xytext=(0, 9), color=colour, **style)
+    style: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "top", "fontsize": 9}
+    name = f"best epoch: {bounds[best]:.1f}".replace("-", "−")
+    axes.annotate(name, (seen[best], bounds[best]), xytext=(0, -9), color=colour, **style)
 
 
 def _name_ends(axes, x, ends):

@@ -62,7 +62,7 @@ class Progress:
 
     def advance(self, samples: int, name: str, value: float) -> None:
         """Move on by one chunk, and show what is maximized."""
-        objective = f"{name.replace('_', ' ')} {value:.2f} nats"
+        objective = f"training {name.replace('_', ' ')} {value:.2f} nats"
         self._bar.update(self._task, advance=samples, objective=objective, rate=self._rate())
 
     def end_early(self) -> None:
