@@ -133,13 +133,13 @@ def _draw_prior(axes):
 
 
 def _mark_best(axes, seen, bounds):
-    """Mark the epoch whose parameters were kept."""
+    """Mark the epoch whose parameters were kept; below a rising curve and to its right there is room."""
     best = int(np.argmax(bounds))
     colour = _CURVES["held out"][1]
     axes.plot(seen[best], bounds[best], "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
-    style: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "top", "fontsize": 9}
-    name = f"best epoch: {bounds[best]:.1f}".replace("-", "−")
-    axes.annotate(name, (seen[best], bounds[best]), xytext=(0, -9), color=colour, **style)
+    style: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "top", "fontsize": 9}
+    name = f"best epoch:\n{bounds[best]:.1f}".replace("-", "−")
+    axes.annotate(name, (seen[best], bounds[best]), xytext=(6, -14), color=colour, **style)
 
 
 def _name_ends(axes, x, ends):
