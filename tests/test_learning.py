@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from aevb import VAE
-from aevb.inference.pareto import k_hat_threshold
 
 pytestmark = pytest.mark.slow
 
@@ -86,25 +85,19 @@ def test_aevb_is_above_wake_sleep(mnist, latent_dim):
     assert bounds["aevb"] > bounds["wake-sleep"]
 
 
-@pytest.mark.xfail(reason="chains that start from an encoder with one mode miss others unseen: hmc is 0.13 nat too low")
-@pytest.mark.filterwarnings("ignore:.*datapoints")  # the rows that are left out below
-def test_judges_agree_with_quadrature_where_they_do_not_warn(mnist):
-    """Posteriors of two latent variables have several modes for some images: the encoder and chains miss some of them.
+@pytest.mark.filterwarnings("ignore:.*datapoints")  # errors are compared at all rows, those with warnings too
+def test_judges_agree_with_quadrature(mnist):
+    """Posteriors of two latent variables have several modes for some images, and the encoder knows only one of them.
 
-    Measured over all 100 images: importance -0.82 nats, with single images off by 24 and k-hat above its threshold at
-    28; appendix D's estimator -0.11, with r-hat above 1.05 at 6.
+    Measured: importance -0.09 nat, appendix D's estimator 0.00, annealing -0.01. Without a share of samples and of the
+    chains' starts from the prior it was -0.8 and -0.1, with single images off by 20.
     """
     train, test = mnist
     vae = VAE(2, max_epochs=10, progress=False).fit(train)
     exact = vae.log_likelihood(test[:100], method="quadrature")
     assert exact.std_errors.max() < 0.01
-    for method, num_samples in {"hmc": 200, "importance": 5000, "ais": 500}.items():
+    for method, num_samples in {"hmc": 200, "importance": 1000, "ais": 250}.items():
         estimate = vae.log_likelihood(test[:100], method=method, num_samples=num_samples)
-        limits = {"k_hat": k_hat_threshold(num_samples), "r_hat": 1.05}
-        is_trusted = np.all(
-            [estimate.diagnostics[name] < limits[name] for name in limits.keys() & estimate.diagnostics], 0
-        )
-        errors = (estimate.values - exact.values)[np.broadcast_to(is_trusted, 100)]
-        print(f"{method}: {estimate!r}; {np.mean(errors):+.3f} nats from quadrature at {len(errors)} images")
-        assert len(errors) > 50
+        errors = estimate.values - exact.values
+        print(f"{method}: {estimate!r}; {np.mean(errors):+.3f} nats from quadrature")
         assert abs(np.mean(errors)) < 0.1

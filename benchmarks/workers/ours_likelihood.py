@@ -20,7 +20,7 @@ if __name__ == "__main__":
     rows = load_rows()
     vae = aevb.VAE(LIKELIHOOD_LATENT_DIM, hidden=(LIKELIHOOD_HIDDEN,), activation="tanh", max_epochs=2, progress=False)
     vae.fit(rows)
-    options = {"num_chains": CHAINS, "num_tuning": TUNING, "num_leapfrog": LEAPFROG}
+    options = {"num_chains": CHAINS, "num_tuning": TUNING, "num_leapfrog": LEAPFROG, "density": "gaussian"}
 
     def datapoints_per_second():
         start = time.perf_counter()

@@ -83,8 +83,8 @@ def fit_kernel(z: Array, key: Array) -> GaussianMixture:
 
 # Name -> fit(samples (L, J), key) of a density.
 DENSITIES: dict[str, Callable[[Array, Array], GaussianMixture]] = {
-    "gaussian": fit_gaussian,
     "mixture": fit_mixture,
+    "gaussian": fit_gaussian,
     "kernel": fit_kernel,
 }
 

@@ -3,24 +3,24 @@
 Paper: App. D.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from blackjax.diagnostics import effective_sample_size, potential_scale_reduction
+from blackjax.smc.resampling import systematic
 from jax import Array, lax
 from jax.tree_util import Partial
 
 from aevb.inference import hmc
 from aevb.inference.densities import DENSITIES
-from aevb.inference.importance import log_mean_exp
+from aevb.inference.importance import log_mean_exp, propose
 from aevb.inference.pareto import pareto_k_hat
 from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
 
 NARROWING = 0.8
+POOL_SIZE, POOL_SHARE = 1000, 0.5  # proposals from which a datapoint's chains start, and the share of the prior in them
 
 
 def harmonic(
@@ -29,9 +29,9 @@ def harmonic(
     x: Array,
     keys: Array,
     num_samples: int = 1000,
-    density: str = "gaussian",
+    density: str = "mixture",
     num_chains: int = 4,
-    num_tuning: int = 500,
+    num_tuning: int = 200,
     num_leapfrog: int = 10,
     target_acceptance: float = hmc.TARGET_ACCEPTANCE,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
@@ -41,8 +41,8 @@ def harmonic(
         \quad z^{(l)} \sim p(z | x)
 
     In three stages: Hybrid Monte Carlo draws L samples, a density q is fitted to them, and the chains go on for the L
-    samples of the average. They start from q(z|x), or without an encoder from a climb towards the mode, and are tuned
-    to each datapoint before the first stage.
+    samples of the average. They start from the best of samples of q(z|x) and of the prior, without an encoder after a
+    climb uphill, and are tuned to each datapoint before the first stage.
 
     Args:
         generative: p(z) p(x|z).
@@ -50,7 +50,8 @@ def harmonic(
         x: Datapoints, (N, D).
         keys: One a datapoint, (N,).
         num_samples: L, over all chains of a datapoint, in each of the stages one and three.
-        density: ``"gaussian"`` with full covariance, ``"mixture"`` of Gaussians or ``"kernel"`` density.
+        density: ``"mixture"`` of Gaussians, ``"gaussian"`` with full covariance, for posteriors with one mode (with
+            two, what it puts between them makes the estimate too high), or ``"kernel"`` density.
         num_chains: Chains a datapoint.
         num_tuning: Transitions that tune step sizes and mass matrices, and are thrown away.
         num_leapfrog: Leapfrog steps a transition.
@@ -99,8 +100,8 @@ def _log_terms(models, x, keys, *, num_samples, density, num_chains, num_tuning,
 
     generative, _ = models
     log_joint = Partial(_log_joint, generative)
-    start, step_sizes = jax.vmap(lambda x, key: first_position(models, x, key))(chain_x, chain_keys(0))
-    state = hmc.init(start, step_sizes)
+    start, step_sizes = lax.map(lambda row: first_positions(models, *row, num_chains), (x, keys))  # (N, C, J), (N,)
+    state = hmc.init(start.reshape(N * num_chains, -1), jnp.repeat(step_sizes, num_chains))
     state = hmc.tune(
         log_joint,
         state,
@@ -132,16 +133,31 @@ def _chain_diagnostics(log_terms):
     return jax.vmap(effective_sample_size)(terms), jax.vmap(potential_scale_reduction)(log_terms)
 
 
-def first_position(models, x: Array, key: Array, num_steps: int = 100) -> tuple[Array, Array]:
-    """Return where a chain of one datapoint starts (J,), and its first step size.
+def first_positions(models, x: Array, key: Array, num_chains: int) -> tuple[Array, Array]:
+    """Return where the chains of one datapoint start (C, J), and their first step size.
 
-    With an encoder it is a sample of q(z|x) and half its smallest standard deviation; without one it is a sample of the
-    prior after some steps of Adam uphill, and a hundredth.
+    They are drawn by weight from a pool of proposals, so that each mode of the posterior that the pool has found gets
+    chains in proportion to its mass; without an encoder they then climb uphill. The step size is half the smallest
+    standard deviation of q(z|x), or a hundredth.
     """
     generative, recognition = models
-    if recognition is not None:
-        q = recognition(x)
-        return q.sample(key), 0.5 * jnp.sqrt(jnp.min(q.variance))
+    key_pool, key_choice = jax.random.split(key)
+    pool, log_weights = jax.vmap(lambda key: propose(models, x, key, POOL_SHARE))(jax.random.split(key_pool, POOL_SIZE))
+    z = _spread_by_weight(pool, jax.nn.softmax(log_weights), key_choice, num_chains)  # (C, J)
+    if recognition is None:
+        return jax.vmap(lambda z: _climb(generative, x, z))(z), jnp.asarray(0.01, z.dtype)
+    return z, 0.5 * jnp.sqrt(jnp.min(recognition(x).variance))
+
+
+def _spread_by_weight(pool, weights, key, num):
+    """Draw from weighted points evenly along the axis of their largest variance, so that modes get their due."""
+    centred = pool - weights @ pool
+    _, axes = jnp.linalg.eigh((weights[:, None] * centred).T @ centred)
+    order = jnp.argsort(centred @ axes[:, -1])
+    return pool[order][systematic(key, weights[order], num)]
+
+
+def _climb(generative, x, z, num_steps=100):
     optimizer = optax.adam(0.05)
 
     def climb(carry, _):
@@ -149,9 +165,7 @@ def first_position(models, x: Array, key: Array, num_steps: int = 100) -> tuple[
         updates, memory = optimizer.update(-jax.grad(generative.log_joint, argnums=1)(x, z), memory)
         return (optax.apply_updates(z, updates), memory), None
 
-    z: Any = generative.latent_distribution().sample(key)
-    (z, _), _ = lax.scan(climb, (z, optimizer.init(z)), length=num_steps)
-    return z, jnp.asarray(0.01, z.dtype)
+    return lax.scan(climb, (z, optimizer.init(z)), length=num_steps)[0][0]
 
 
 def _log_joint(generative, z, x):

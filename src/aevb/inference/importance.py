@@ -1,4 +1,4 @@
-"""log p(x) by importance sampling from the encoder."""
+"""log p(x) by importance sampling from the encoder, and now and then from the prior."""
 
 import jax
 import jax.numpy as jnp
@@ -10,15 +10,26 @@ from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
 
 CHUNK = 50  # samples of each datapoint that are decoded at once
+DEFENSIVE = 0.25
 
 
 def importance(
-    generative: GenerativeModel, recognition: RecognitionModel, x: Array, keys: Array, num_samples: int = 1000
+    generative: GenerativeModel,
+    recognition: RecognitionModel,
+    x: Array,
+    keys: Array,
+    num_samples: int = 1000,
+    defensive: float = DEFENSIVE,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    r"""Estimate log p(x) by importance sampling from q(z|x).
+    r"""Estimate log p(x) by importance sampling from q(z|x), mixed with the prior.
 
-    .. math:: \log p(x) \approx \log \frac{1}{L} \sum_l w_l, \quad w_l = \frac{p(x, z^{(l)})}{q(z^{(l)} | x)},
-        \quad z^{(l)} \sim q(z | x)
+    .. math:: \log p(x) \approx \log \frac{1}{L} \sum_l w_l, \quad w_l = \frac{p(x, z^{(l)})}{r(z^{(l)})},
+        \quad z^{(l)} \sim r = (1 - \alpha)\, q(z | x) + \alpha\, p(z)
+
+    An encoder that misses a mode of the posterior, or all of it, would make the estimate too low by as much as it
+    misses, and few samples would show it. With a share from the prior no weight exceeds :math:`p(x|z) / \alpha`
+    (Hesterberg, "Weighted average importance sampling and defensive mixture distributions", 1995). For a perfect
+    encoder that costs the share's worth of samples.
 
     The standard error is the delta method's, :math:`\sqrt{1/\mathrm{ESS} - 1/L}` with the effective sample size
     :math:`\mathrm{ESS} = (\sum w)^2 / \sum w^2`; the estimate is low by half its square on average.
@@ -29,11 +40,12 @@ def importance(
         x: Datapoints, (N, D).
         keys: One a datapoint, (N,).
         num_samples: L.
+        defensive: :math:`\alpha`, the share of samples from the prior; 0 for the encoder alone, as in the literature.
 
     Returns:
         Values (N,), standard errors (N,), and the diagnostics ``effective_sample_size`` and ``k_hat``.
     """
-    weights = _log_weights((generative, recognition), x, keys, num_samples=num_samples)
+    weights = _log_weights((generative, recognition), x, keys, num_samples=num_samples, defensive=float(defensive))
     log_weights = np.asarray(weights, np.float64)
     values = log_mean_exp(log_weights)
     inverse_size = np.exp(log_mean_exp(2 * log_weights) - 2 * values) / num_samples
@@ -47,15 +59,30 @@ def log_mean_exp(values: np.ndarray) -> np.ndarray:
     return np.log(np.mean(np.exp(values - largest), axis=-1)) + largest[..., 0]
 
 
-@compiled("num_samples")
-def _log_weights(models, x, keys, *, num_samples):
-    """Return log w, (N, L), a chunk of samples at a time so that memory stays bounded."""
+def propose(models, x: Array, key: Array, defensive: float) -> tuple[Array, Array]:
+    """Draw one z (J,) for one x from the encoder or, in the given share of cases, from the prior; return it and log w.
+
+    Without an encoder all come from the prior.
+    """
     generative, recognition = models
+    prior = generative.latent_distribution()
+    if recognition is None:
+        z = prior.sample(key)
+        return z, generative.log_likelihood(x, z)
+    q = recognition(x)
+    key_choice, key_q, key_prior = jax.random.split(key, 3)
+    z = jnp.where(jax.random.uniform(key_choice) < defensive, prior.sample(key_prior), q.sample(key_q))
+    log_shares = jnp.log(jnp.array([1 - defensive, defensive]))
+    log_proposal = jax.nn.logsumexp(log_shares + jnp.stack([q.log_prob(z), prior.log_prob(z)]))
+    return z, generative.log_joint(x, z) - log_proposal
+
+
+@compiled("num_samples", "defensive")
+def _log_weights(models, x, keys, *, num_samples, defensive):
+    """Return log w, (N, L), a chunk of samples at a time so that memory stays bounded."""
 
     def log_weight(x, key):
-        q = recognition(x)
-        z = q.sample(key)
-        return generative.log_joint(x, z) - q.log_prob(z)
+        return propose(models, x, key, defensive)[1]
 
     def chunk(index):
         sample_keys = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, index), CHUNK))(keys)  # (N, CHUNK)

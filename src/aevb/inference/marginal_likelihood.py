@@ -40,7 +40,8 @@ def log_likelihood(
     ============== ======================================= ========================== ==================================
     method         what it does                            num_samples                when to use it
     ============== ======================================= ========================== ==================================
-    "importance"   weighs samples of the encoder           samples                    the encoder is good: see k-hat
+    "importance"   weighs samples of the encoder, and some samples                    the encoder is good: see k-hat
+                   of the prior
     "hmc"          appendix D: averages over the posterior samples                    up to 5 latent dimensions
     "ais"          anneals from the prior                  temperatures               any model; slow, the most reliable
     "quadrature"   integrates on a grid                    not used                   one or two latent dimensions
@@ -53,7 +54,8 @@ def log_likelihood(
         key: All randomness; what a row gets is a function of this and of the row.
         method: A key of ``METHODS``.
         num_samples: See the table.
-        options: Of the method: see :func:`~aevb.inference.harmonic.harmonic`, :func:`~aevb.inference.ais.ais` and
+        options: Of the method: see :func:`~aevb.inference.importance.importance`,
+            :func:`~aevb.inference.harmonic.harmonic`, :func:`~aevb.inference.ais.ais` and
             :func:`~aevb.inference.quadrature.quadrature`.
 
     Returns:
@@ -125,6 +127,8 @@ def _check(generative, recognition, method, num_samples, options):
     for name, smallest in [("num_chains", 2), ("num_leapfrog", 1), ("num_tuning", 20), ("num_points", 9)]:
         if options.get(name) is not None and options[name] < smallest:
             raise ValueError(f"{name}={options[name]} is too small: give {smallest} or more.")
+    if not 0 <= (defensive := options.get("defensive", 0)) < 1:
+        raise ValueError(f"defensive={defensive} is no share of samples: give 0 or more, below 1.")
     if method == "hmc" and num_samples < (smallest := 4 * options.get("num_chains", 4)):
         raise ValueError(f"num_samples={num_samples} is too small for the chains: give {smallest} or more.")
 
