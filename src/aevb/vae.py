@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from numpyro.distributions import Distribution
-from numpyro.distributions.batch_util import promote_batch_shape
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -21,10 +20,10 @@ from aevb import tasks
 from aevb.conventions import MethodAndParameter, unchanged_on_error
 from aevb.data.checks import check_parameter, check_rows, column_units
 from aevb.data.reading import read_matrix, read_training_data
-from aevb.estimators import ESTIMATORS, sgvb_a, sgvb_b
+from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.learners import LEARNERS, OPTIMIZERS
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
-from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, split
+from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bounds, rowwise, train
 from aevb.training.progress import ShareDone
@@ -58,12 +57,16 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         hidden: Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
             order.
         activation: Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
-        posterior: q(z|x): ``"gaussian"``, with diagonal covariance.
+        posterior: The family of q(z|x): ``"gaussian"``, with diagonal covariance, ``"full-gaussian"``, ``"flow"``
+            (coupling layers), or one of independent variables: ``"laplace"``, ``"student-t"`` (more than 2 degrees of
+            freedom, so that means and variances exist), ``"logistic"``, ``"gumbel"``, ``"lognormal"``, ``"gamma"``,
+            ``"weibull"``, ``"exponential"``, ``"beta"``; or ``"dirichlet"``, with z on the simplex.
         learner: ``"aevb"``, or a rival of the paper's experiments: ``"wake-sleep"``, with the same networks, or
             ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what needs q(z|x) is done by
             Hybrid Monte Carlo or refused.
-        estimator: ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Wake-sleep judges held-out
-            rows by it, and learns without; Monte Carlo EM has no use for it.
+        estimator: ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Where KL(q‖p) has no closed
+            form, ``"sgvb-b"`` gives way to ``"sgvb-a"``, which samples it; ``estimator_`` tells. Wake-sleep judges
+            held-out rows by it, and learns without; Monte Carlo EM has no use for it.
         num_samples: L, draws of z for each datapoint and step.
         batch_size: M, datapoints in a step.
         optimizer: ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
@@ -77,8 +80,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         patience: Epochs without a better held-out bound after which learning stops; the best parameters are kept.
         parameter_prior: ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum
             likelihood.
-        prior: p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for
-            N(0, I).
+        prior: p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for the
+            one that matches the posterior: N(0, I), or the family's standard member, such as Gamma(1, 1), Beta(1, 1) or
+            a Dirichlet distribution with concentrations 1.
         encoder: Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
         decoder: Your own network for p(x|z): an Equinox module from one z to a numpyro distribution.
         random_state: As in scikit-learn, but 0 by default: the same data give the same model.
@@ -90,6 +94,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
             are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
         likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
+        estimator_: The estimator in use.
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"interrupted"`` or ``"diverged"``.
 
@@ -261,7 +266,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return q(z|x) for the rows of X: one numpyro distribution with batch shape (n,)."""
         rows, source, _ = self._read(X)
         self._check_encoder("posterior", "transform(X) gives posterior means by Hybrid Monte Carlo")
-        return promote_batch_shape(rowwise(tasks.encode, self.recognition_, source, rows))
+        return tasks.promote_batch(rowwise(tasks.encode, self.recognition_, source, rows))
 
     def inverse_transform(self, Z):
         """Return the decoder's mean for each row of Z, (n, D); bytes fitted as grey levels come back in [0, 1]."""
@@ -299,9 +304,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def score_samples(self, X, *, num_samples=None):
         """Return the estimated lower bound of log p(x) for each row of X, in nats.
 
-        It is estimator B where ``estimator="sgvb-b"``, else A, also for a model that learned by another bound. The
-        noise is a function of `random_state` and the row, so the value of a row is always the same, and equal rows have
-        equal noise: for data with few distinct rows raise `num_samples`.
+        It is estimator B where ``estimator_`` is ``"sgvb-b"``, else A, also for a model that learned by another bound.
+        The noise is a function of `random_state` and the row, so the value of a row is always the same, and equal rows
+        have equal noise: for data with few distinct rows raise `num_samples`.
 
         Args:
             X: (n, D).
@@ -314,7 +319,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_parameter("num_samples", num_samples, kind=int, low=1)
         rows, source, _ = self._read(X)
         self._check_encoder("score_samples", 'log_likelihood(X, method="hmc") estimates log p(x) itself')
-        bound = sgvb_b if self.estimator == "sgvb-b" else sgvb_a
+        bound = sgvb_b if self.estimator_ == "sgvb-b" else sgvb_a
         key = jax.random.key(self.seed_)
         models = self.generative_, self.recognition_
         return lower_bounds(*models, source, rows, key, bound, num_samples).astype(np.float64)
@@ -374,7 +379,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_parameter("latent_dim", self.latent_dim, kind=int, low=1)
         check_parameter("likelihood", self.likelihood, choices=("auto", *LIKELIHOODS))
         check_parameter("activation", self.activation, choices=ACTIVATIONS)
-        check_parameter("posterior", self.get_params()["posterior"], choices=("gaussian",))
+        check_parameter("posterior", self.get_params()["posterior"], choices=POSTERIORS)
         check_parameter("learner", self.learner, choices=LEARNERS)
         check_parameter("estimator", self.estimator, choices=ESTIMATORS)
         check_parameter("num_samples", self.num_samples, kind=int, low=1)
@@ -436,7 +441,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
         models = self._build_models(X.shape[1], units, init_key)
         if any(getattr(self, name) is not None for name in OWN_PARTS):
-            check_models(*models, X.shape[1], self.latent_dim, ESTIMATORS[self.estimator], self.num_samples)
+            estimator = sgvb_a if self.estimator == "sgvb-b" else ESTIMATORS[self.estimator]
+            check_models(*models, X.shape[1], self.latent_dim, estimator, self.num_samples)
         self.learning_rate_ = self._initial_learning_rate()
         return models, key
 
@@ -444,6 +450,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         sizes = data_dim, int(self.latent_dim), tuple(map(int, self._hidden_widths()))
         own = {name: getattr(self, name) for name in OWN_PARTS}
         self._n_features_out = self.latent_dim
+        own["posterior"] = self.get_params()["posterior"]
         generative, recognition = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
         return generative, recognition if self._has_encoder() else None
 
@@ -457,15 +464,21 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _start_learner(self, models, num_data, key, parameter_prior=None):
         use_prior = self.parameter_prior == "normal" if parameter_prior is None else parameter_prior
+        self.estimator_ = self._choose_estimator(*models)
         learner = LEARNERS[self.learner](
             skeleton=split(models).skeleton,
             num_data=num_data,
-            estimator=ESTIMATORS[self.estimator],
+            estimator=ESTIMATORS[self.estimator_],
             num_samples=self.num_samples,
             optimizer=OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer,
             parameter_prior=use_prior,
         )
         return learner, learner.init(models, self.learning_rate_ or 0.0, key)
+
+    def _choose_estimator(self, generative, recognition):
+        needs_kl = self.estimator == "sgvb-b" and recognition is not None
+        has_kl = not needs_kl or has_analytic_kl(generative, recognition, self.n_features_in_)
+        return self.estimator if has_kl else "sgvb-a"
 
     def _hold_out(self, num_rows, key):
         num_held_out = int(self.validation_fraction * num_rows)
