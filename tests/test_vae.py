@@ -328,7 +328,7 @@ def test_own_decoder_has_its_own_support():
         (
             {"prior": dist.Gamma(np.ones(2, np.float32)).to_event(1)},
             ValueError,
-            r"prior: its support is .*positive.*, and the posterior's.*'gamma' for positive z",
+            r"prior: its support is .*Positive.*, and the posterior's.*'gamma' for positive z",
         ),
         ({"decoder": Decoder(7)}, ValueError, r"decoder: its draws have shape \(7,\).*columns of X"),
         ({"decoder": eqx.nn.Linear(2, 6, key=jax.random.key(0))}, TypeError, "decoder: .* numpyro distribution"),
@@ -521,7 +521,7 @@ def test_bad_new_data(method, real):
             "likelihood='Bernouli' is not known. Did you mean 'bernoulli'.*'sigmoid-gaussian'",
         ),
         ({"activation": "thanh"}, "activation='thanh' .*Did you mean 'tanh'"),
-        ({"posterior": "laplace"}, "posterior='laplace' .*Choose one of 'gaussian'"),
+        ({"posterior": "laplac"}, "posterior='laplac' is not known. Did you mean 'laplace'"),
         ({"learner": "wake"}, "learner='wake' .*'aevb'"),
         ({"estimator": "sgvb"}, "estimator='sgvb' .*'sgvb-b', 'sgvb-a'"),
         ({"optimizer": "adm"}, "optimizer='adm' .*Did you mean 'adam'"),

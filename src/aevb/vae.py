@@ -4,6 +4,7 @@ Paper: §3.
 """
 
 import warnings
+from functools import partial
 from typing import Any
 
 import jax
@@ -21,8 +22,9 @@ from aevb.conventions import MethodAndParameter, unchanged_on_error
 from aevb.data.checks import check_parameter, check_rows, column_units
 from aevb.data.reading import read_matrix, read_training_data
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
-from aevb.learners import LEARNERS, OPTIMIZERS
+from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
+from aevb.learners.unamortized import start_row
 from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bounds, rowwise, train
@@ -36,6 +38,15 @@ def _learns_an_encoder(vae) -> bool:
             'transform(X) gives posterior means, log_likelihood(X, method="hmc") estimates log p(x).'
         )
     return True
+
+
+def _learns_from_batches(vae) -> bool:
+    if not vae.amortized:
+        raise AttributeError(
+            "amortized=False keeps a q(z) for each training row, and improves it at each visit: there is no learning "
+            "from batches that are seen once. Call fit(X), or set amortized=True."
+        )
+    return _learns_an_encoder(vae)
 
 
 class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -61,6 +72,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             (coupling layers), or one of independent variables: ``"laplace"``, ``"student-t"`` (more than 2 degrees of
             freedom, so that means and variances exist), ``"logistic"``, ``"gumbel"``, ``"lognormal"``, ``"gamma"``,
             ``"weibull"``, ``"exponential"``, ``"beta"``; or ``"dirichlet"``, with z on the simplex.
+        amortized: Whether an encoder gives q(z|x). If not, each training row has a q(z) of its own, improved at each
+            visit, and `transform`, `posterior` and `score` find that of any row by ascent on its bound, in hundreds of
+            steps; nothing is held out, and learning runs for `max_epochs`.
         learner: ``"aevb"``, or a rival of the paper's experiments: ``"wake-sleep"``, with the same networks, or
             ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what needs q(z|x) is done by
             Hybrid Monte Carlo or refused.
@@ -90,7 +104,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Attributes:
         generative_: p(z) p(x|z), an Equinox module.
-        recognition_: q(z|x), an Equinox module; None after ``learner="mcem"``.
+        recognition_: q(z|x), an Equinox module; with ``amortized=False`` one that searches for it, and None after
+            ``learner="mcem"``.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
             are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
         likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
@@ -117,6 +132,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         hidden=(500,),
         activation="gelu",
         posterior="gaussian",
+        amortized=True,
         learner="aevb",
         estimator="sgvb-b",
         num_samples=1,
@@ -139,6 +155,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.hidden = hidden
         self.activation = activation
         self.posterior = posterior
+        self.amortized = amortized
         self.learner = learner
         self.estimator = estimator
         self.num_samples = num_samples
@@ -198,7 +215,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
         return self
 
-    @available_if(_learns_an_encoder)
+    @available_if(_learns_from_batches)
     def partial_fit(self, X, y=None):
         """Learn from one more batch of rows: one pass through it, from where the model is.
 
@@ -396,9 +413,14 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             check_parameter("optimizer", self.optimizer, choices=OPTIMIZERS)
         for width in self._hidden_widths():
             check_parameter("hidden", width, kind=int, low=1)
+        if not isinstance(self.amortized, bool | np.bool_):
+            raise ValueError(f"amortized={self.amortized!r} has to be True or False.")
+        if self.learner != "aevb" and not self.amortized:
+            raise ValueError(f"amortized=False is for learner='aevb', and learner={self.learner!r} was given.")
         if self.encoder is not None and not self._has_encoder():
+            reason = f"learner={self.learner!r}" if self.amortized else "amortized=False"
             raise ValueError(
-                f"encoder: learner={self.learner!r} has no use for one. Leave it out, or set learner='aevb'."
+                f"encoder: {reason} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
             )
 
     def _check_training_data(self, X):
@@ -452,10 +474,12 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._n_features_out = self.latent_dim
         own["posterior"] = self.get_params()["posterior"]
         generative, recognition = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
-        return generative, recognition if self._has_encoder() else None
+        if not self.amortized:
+            recognition = start_row(own["posterior"], int(self.latent_dim)).recognition
+        return generative, None if self.learner == "mcem" else recognition
 
     def _has_encoder(self):
-        return self.learner != "mcem"
+        return self.learner != "mcem" and self.amortized
 
     def _initial_learning_rate(self):
         if isinstance(self.optimizer, optax.GradientTransformation):
@@ -465,7 +489,11 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _start_learner(self, models, num_data, key, parameter_prior=None):
         use_prior = self.parameter_prior == "normal" if parameter_prior is None else parameter_prior
         self.estimator_ = self._choose_estimator(*models)
-        learner = LEARNERS[self.learner](
+        kind = LEARNERS[self.learner]
+        if not self.amortized:
+            family = {"posterior": self.get_params()["posterior"], "latent_dim": int(self.latent_dim)}
+            kind, models = partial(Unamortized, **family), (models[0], None)
+        learner = kind(
             skeleton=split(models).skeleton,
             num_data=num_data,
             estimator=ESTIMATORS[self.estimator_],
@@ -487,6 +515,10 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         # NumPy's, from the same key: one program less to compile before the first step.
         shuffled = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(num_rows)
         return np.sort(shuffled[num_held_out:]), np.sort(shuffled[:num_held_out])
+
+    def _learned_models(self):
+        """Return what `split` takes apart for a file: an encoder that only searches has nothing of its own."""
+        return self.generative_, self.recognition_ if self.amortized else None
 
     def _keep(self, learner, state):
         self.generative_, self.recognition_ = learner.models(state)
