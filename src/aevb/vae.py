@@ -73,7 +73,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             freedom, so that means and variances exist), ``"logistic"``, ``"gumbel"``, ``"lognormal"``, ``"gamma"``,
             ``"weibull"``, ``"exponential"``, ``"beta"``; or ``"dirichlet"``, with z on the simplex.
         amortized: Whether an encoder gives q(z|x). If not, each training row has a q(z) of its own, improved at each
-            visit, and `transform`, `posterior` and `score` find that of any row by ascent on its bound, in hundreds of
+            visit, and `transform`, `posterior` and `score` find that of any row by ascent on its bound, in a thousand
             steps; nothing is held out, and learning runs for `max_epochs`.
         learner: ``"aevb"``, or a rival of the paper's experiments: ``"wake-sleep"``, with the same networks, or
             ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what needs q(z|x) is done by
@@ -462,7 +462,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         init_key, key = jax.random.split(jax.random.key(self.seed_))
         units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
         models = self._build_models(X.shape[1], units, init_key)
-        if any(getattr(self, name) is not None for name in OWN_PARTS):
+        if self.learner == "mcem" or any(getattr(self, name) is not None for name in OWN_PARTS):
             estimator = sgvb_a if self.estimator == "sgvb-b" else ESTIMATORS[self.estimator]
             check_models(*models, X.shape[1], self.latent_dim, estimator, self.num_samples)
         self.learning_rate_ = self._initial_learning_rate()
@@ -504,9 +504,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return learner, learner.init(models, self.learning_rate_ or 0.0, key)
 
     def _choose_estimator(self, generative, recognition):
-        needs_kl = self.estimator == "sgvb-b" and recognition is not None
-        has_kl = not needs_kl or has_analytic_kl(generative, recognition, self.n_features_in_)
-        return self.estimator if has_kl else "sgvb-a"
+        if self.estimator != "sgvb-b" or recognition is None:
+            return self.estimator
+        return "sgvb-b" if has_analytic_kl(generative, recognition, getattr(self, "n_features_in_")) else "sgvb-a"  # noqa: B009
 
     def _hold_out(self, num_rows, key):
         num_held_out = int(self.validation_fraction * num_rows)

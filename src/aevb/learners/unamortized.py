@@ -22,8 +22,8 @@ from aevb.models import POSTERIORS, GenerativeModel, RecognitionModel, Skeleton,
 from aevb.networks import initialize
 
 # Of a datapoint's q(z): it is visited a few times an epoch only, so its steps are long, and shrink as they go on.
-ROW_OPTIMIZER = optax.adam(lambda count: 0.1 / jnp.sqrt(1 + count / 10))
-NUM_STEPS, NUM_DRAWS = 400, 4  # to find q(z) of a new datapoint
+ROW_OPTIMIZER = optax.adam(lambda count: 0.1 / jnp.sqrt(1 + count / 100))
+NUM_STEPS, NUM_DRAWS = 1000, 4  # to find q(z) of a new datapoint
 
 
 class WithoutCondition(eqx.Module):
@@ -60,7 +60,7 @@ def improve(row: Row, estimator: Callable, generative: GenerativeModel, x: Array
 class OptimizedEncoder(eqx.Module):
     """q(z) of any datapoint, found by ascent on its bound whenever it is asked for.
 
-    It takes hundreds of gradients of the decoder where an encoder takes one pass. The parameters are averaged over the
+    It takes thousands of gradients of the decoder where an encoder takes one pass. The parameters are averaged over the
     second half of the way, and the noise is a function of x, so that the same x has the same q.
 
     Args:
@@ -81,7 +81,7 @@ class OptimizedEncoder(eqx.Module):
         """Return q(z) for one x."""
         row = start_row(self.posterior, self.latent_dim)
         key = jax.random.fold_in(jax.random.key(1), fingerprint(x))
-        noise = row.recognition.noise(x).sample(key, (NUM_STEPS, NUM_DRAWS))
+        noise = jnp.asarray(row.recognition.noise(x).sample(key, (NUM_STEPS, NUM_DRAWS)))
 
         def step(row, epsilon):
             row = improve(row, self.estimator, self.generative, x, epsilon)

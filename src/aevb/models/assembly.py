@@ -107,7 +107,8 @@ def _check_real_support(prior):
     if not has_real_support(prior):
         raise ValueError(
             "prior: without an encoder z is sampled by Hybrid Monte Carlo over all real numbers, and the prior's "
-            f"support is {prior.support}. Give a prior on the real line, or use learner='aevb'."
+            f"support is {prior.support}. Give a prior on the real line, leave posterior='gaussian', "
+            "or use learner='aevb'."
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import transforms
+from numpyro.distributions.util import vec_to_tril_matrix
 
 from aevb.distributions import Flow
 from aevb.distributions.flow import coupling_shapes
@@ -21,7 +22,7 @@ from aevb.models.conditionals import GaussianMLP
 from aevb.networks import MLP
 
 NUM_LAYERS, WIDTH = 4, 32  # of a flow
-NEAR_IDENTITY = 0.1  # what a flow's weights are multiplied by: drawn at random, it would start far from its Gaussian
+NEAR_IDENTITY = 0.1  # what mixes variables is multiplied by this: networks start at random, and q with independent ones
 
 TINY = 1e-4  # least scale, rate or concentration: draws of float32 near 1 hardly show a smaller one
 
@@ -98,8 +99,10 @@ def _independent(family, **parameters):
     )
 
 
-def _full_gaussian(loc, scale_tril):
-    scale_tril = scale_tril + TINY * jnp.eye(loc.shape[-1])
+def _full_gaussian(loc, scale, mixing):
+    """Return a Gaussian with Cholesky factor diag(scale) (I + mixing); what is below the diagonal starts small."""
+    below = vec_to_tril_matrix(NEAR_IDENTITY * mixing, diagonal=-1)
+    scale_tril = scale[..., None] * (jnp.eye(loc.shape[-1]) + below)
     return dist.MultivariateNormal(loc, scale_tril=scale_tril, validate_args=False)
 
 
@@ -121,7 +124,11 @@ def _flow_layers(num_dimensions):
 _LOC, _SCALE = (REAL, 0.0), (POSITIVE, 1.0)
 FAMILIES = {
     "full-gaussian": Family(
-        {"loc": Parameter(*_LOC), "scale_tril": Parameter(transforms.SoftplusLowerCholeskyTransform(), jnp.eye)},
+        {
+            "loc": Parameter(*_LOC),
+            "scale": Parameter(*_SCALE),
+            "mixing": Parameter(REAL, lambda num_dimensions: jnp.zeros(num_dimensions * (num_dimensions - 1) // 2)),
+        },
         _full_gaussian,
     ),
     "flow": Family(
