@@ -39,7 +39,7 @@ class WithoutCondition(eqx.Module):
 class Row(NamedTuple):
     """What belongs to one datapoint."""
 
-    recognition: RecognitionModel  # its q(z), whatever x
+    recognition: Any  # its q(z), a RecognitionModel that does not look at x
     optimizer_state: Any
 
 
