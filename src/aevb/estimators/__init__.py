@@ -5,11 +5,20 @@ the noise that the recognition model needs. `vmap` makes the batch, and `minibat
 """
 
 from aevb.estimators.importance import importance
-from aevb.estimators.kl import analytic_kl
+from aevb.estimators.kl import analytic_kl, has_analytic_kl
 from aevb.estimators.minibatch import minibatch
 from aevb.estimators.score_function import score_function
 from aevb.estimators.sgvb import sgvb_a, sgvb_b
 
 ESTIMATORS = {"sgvb-b": sgvb_b, "sgvb-a": sgvb_a, "score-function": score_function, "importance": importance}
 
-__all__ = ["ESTIMATORS", "analytic_kl", "importance", "minibatch", "score_function", "sgvb_a", "sgvb_b"]
+__all__ = [
+    "ESTIMATORS",
+    "analytic_kl",
+    "has_analytic_kl",
+    "importance",
+    "minibatch",
+    "score_function",
+    "sgvb_a",
+    "sgvb_b",
+]

@@ -4,8 +4,20 @@ from aevb.learners.aevb import AEVB
 from aevb.learners.ascent import Learner, LearnerState, StepInfo
 from aevb.learners.mcem import MCEM
 from aevb.learners.optimizers import OPTIMIZERS, adagrad
+from aevb.learners.unamortized import Unamortized
 from aevb.learners.wake_sleep import WakeSleep
 
 LEARNERS = {"aevb": AEVB, "wake-sleep": WakeSleep, "mcem": MCEM}
 
-__all__ = ["AEVB", "LEARNERS", "MCEM", "OPTIMIZERS", "Learner", "LearnerState", "StepInfo", "WakeSleep", "adagrad"]
+__all__ = [
+    "AEVB",
+    "LEARNERS",
+    "MCEM",
+    "OPTIMIZERS",
+    "Learner",
+    "LearnerState",
+    "StepInfo",
+    "Unamortized",
+    "WakeSleep",
+    "adagrad",
+]

@@ -4,13 +4,17 @@ from aevb.models.assembly import OWN_PARTS, assemble, check_models, has_real_sup
 from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
+from aevb.models.posteriors import FAMILIES, POSTERIORS, DistributionMLP, standard_normal
 from aevb.models.recognition import RecognitionModel
-from aevb.models.standard import LIKELIHOODS, standard_models, standard_normal
+from aevb.models.standard import LIKELIHOODS, standard_models
 
 __all__ = [
+    "FAMILIES",
     "LIKELIHOODS",
     "OWN_PARTS",
+    "POSTERIORS",
     "BernoulliMLP",
+    "DistributionMLP",
     "GaussianMLP",
     "GenerativeModel",
     "Parts",
