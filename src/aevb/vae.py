@@ -4,7 +4,6 @@ Paper: §3.
 """
 
 import warnings
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,12 +20,13 @@ from aevb import tasks
 from aevb.conventions import MethodAndParameter, unchanged_on_error
 from aevb.data.checks import check_parameter, check_rows, column_units
 from aevb.data.reading import read_matrix, read_training_data
+from aevb.data.training_data import Wishes, open_training_data
 from aevb.estimators import ESTIMATORS, sgvb_a, sgvb_b
 from aevb.learners import LEARNERS, OPTIMIZERS
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
-from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bounds, rowwise, train
+from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, choose_step_size, lower_bounds, rowwise, train, train_on
 from aevb.training.progress import ShareDone
 
 
@@ -165,32 +165,36 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         with unchanged_on_error(self):
-            X = self._check_training_data(X)
-            models, key = self._start_models(X)
+            init_key, key = self._start_keys()
             rows_key, choice_key, train_key = jax.random.split(key, 3)
-            source = self._source(X)
-            train_rows, validation_rows = self._hold_out(len(X), rows_key)
-            learner, state = self._start_learner(models, len(train_rows), jax.random.fold_in(key, 3))
-            setting: dict[str, Any] = {"batch_size": self.batch_size}
+            held_out = self.validation_fraction if self._has_encoder() else 0  # without one there is no bound
+            wishes = Wishes(self.likelihood, self.decoder is not None, self.batch_size, held_out, self.progress)
+            (self.likelihood_, self.scale_), units, feed = open_training_data(self, X, wishes, rows_key)
+            self._check_feed(feed)
+            models = self._start_models(units, init_key)
+            learner, state = self._start_learner(models, feed.num_rows, jax.random.fold_in(key, 3))
             if self.learning_rate_ is None:
-                self.learning_rate_ = choose_step_size(learner, state, source, train_rows, key=choice_key, **setting)
+                first = feed.first()
+                self.learning_rate_ = choose_step_size(
+                    learner, state, *first, key=choice_key, batch_size=self.batch_size
+                )
                 state = state._replace(learning_rate=jnp.asarray(self.learning_rate_))
-            trained = train(
+            trained = train_on(
                 learner,
                 state,
-                source,
-                train_rows,
+                feed,
                 key=train_key,
                 max_epochs=self.max_epochs,
-                validation_rows=validation_rows,
                 patience=self.patience,
                 progress=self.progress,
-                **setting,
             )
             if trained.stopped_because == "interrupted" and not trained.history:
                 raise KeyboardInterrupt  # nothing was learned that could be kept
         self._keep(learner, trained.state)
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
+        if trained.error is not None:
+            trained.error.add_note("What was learned from the data before is kept in the model.")
+            raise trained.error
         return self
 
     @available_if(_learns_an_encoder)
@@ -210,8 +214,12 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         with unchanged_on_error(self):
             if not self.__sklearn_is_fitted__():
-                X = self._check_training_data(X)
-                models, _ = self._start_models(X)
+                init_key, _ = self._start_keys()
+                X = read_matrix(self, X, reset=True)
+                any_support = self.decoder is not None
+                self.likelihood_, self.scale_ = read_training_data(X, self.likelihood, any_support=any_support)
+                units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
+                models = self._start_models(units, init_key)
                 optimizer_state, history = None, []
                 if self.learning_rate_ is None:
                     self.learning_rate_ = ADAGRAD_STEP_SIZES[1]  # a stream has no first iterations to choose by
@@ -223,7 +231,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 if self.learning_rate is not None:
                     self.learning_rate_ = self.learning_rate
             key = jax.random.fold_in(jax.random.key(self.seed_), 1 + len(history))
-            learner, state = self._start_learner(models, len(X), key, parameter_prior=False)
+            learner, state = self._start_learner(models, None, key)
             if _same_form(optimizer_state, state.optimizer_state):  # not so at the start, nor with another optimizer
                 state = state._replace(optimizer_state=optimizer_state)
             trained = train(
@@ -396,10 +404,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"encoder: learner={self.learner!r} has no use for one. Leave it out, or set learner='aevb'."
             )
 
-    def _check_training_data(self, X):
-        X = read_matrix(self, X, reset=True)
-        self.likelihood_, self.scale_ = read_training_data(X, self.likelihood, any_support=self.decoder is not None)
-        return X
+    def _check_feed(self, feed):
+        if self.learner == "mcem" and not isinstance(feed, Resident):
+            raise ValueError("learner='mcem' keeps samples for each row, and needs data that fit into memory.")
 
     def _check_new_data(self, X):
         check_is_fitted(self)
@@ -429,16 +436,19 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _seed(self, random_state):
         return int(check_random_state(random_state).randint(2**31 - 1))
 
-    def _start_models(self, X):
-        """Return models with their starting values, and the key for what follows."""
+    def _start_keys(self):
+        """Return the keys of the starting values and of what follows."""
         self.seed_ = self._seed(self.random_state)
-        init_key, key = jax.random.split(jax.random.key(self.seed_))
-        units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
-        models = self._build_models(X.shape[1], units, init_key)
+        return jax.random.split(jax.random.key(self.seed_))
+
+    def _start_models(self, units, key):
+        """Return models with their starting values."""
+        data_dim: int = self.n_features_in_  # pyright: ignore[reportAttributeAccessIssue]
+        models = self._build_models(data_dim, units, key)
         if any(getattr(self, name) is not None for name in OWN_PARTS):
-            check_models(*models, X.shape[1], self.latent_dim, ESTIMATORS[self.estimator], self.num_samples)
+            check_models(*models, data_dim, self.latent_dim, ESTIMATORS[self.estimator], self.num_samples)
         self.learning_rate_ = self._initial_learning_rate()
-        return models, key
+        return models
 
     def _build_models(self, data_dim, units, key):
         sizes = data_dim, int(self.latent_dim), tuple(map(int, self._hidden_widths()))
@@ -455,25 +465,18 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return 1.0 if self.learning_rate is None else self.learning_rate
         return DEFAULT_LEARNING_RATES.get(self.optimizer) if self.learning_rate is None else self.learning_rate
 
-    def _start_learner(self, models, num_data, key, parameter_prior=None):
-        use_prior = self.parameter_prior == "normal" if parameter_prior is None else parameter_prior
+    def _start_learner(self, models, num_data, key):
+        """Return the learner and its first state; of a stream nobody knows N, and the prior plays no part."""
+        is_known = num_data is not None
         learner = LEARNERS[self.learner](
             skeleton=split(models).skeleton,
-            num_data=num_data,
+            num_data=num_data if is_known else 1,
             estimator=ESTIMATORS[self.estimator],
             num_samples=self.num_samples,
             optimizer=OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer,
-            parameter_prior=use_prior,
+            parameter_prior=self.parameter_prior == "normal" and is_known,
         )
         return learner, learner.init(models, self.learning_rate_ or 0.0, key)
-
-    def _hold_out(self, num_rows, key):
-        num_held_out = int(self.validation_fraction * num_rows)
-        if num_held_out < 10 or not self._has_encoder():  # without one there is no bound to judge them by
-            return np.arange(num_rows), None
-        # NumPy's, from the same key: one program less to compile before the first step.
-        shuffled = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(num_rows)
-        return np.sort(shuffled[num_held_out:]), np.sort(shuffled[:num_held_out])
 
     def _keep(self, learner, state):
         self.generative_, self.recognition_ = learner.models(state)

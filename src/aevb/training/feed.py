@@ -6,7 +6,7 @@ chunk's number. The loop asks for nothing else, and one compiled program serves 
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -69,8 +69,20 @@ class Chunk(NamedTuple):
 class Feed(Protocol):
     """What the training loop asks of data."""
 
-    num_rows: int | None  # N; None if nobody knows
-    held_out: tuple[Source, np.ndarray] | None  # rows that judge convergence, and their numbers
+    @property
+    def num_rows(self) -> int | None:
+        """N; None if nobody knows."""
+        ...
+
+    @property
+    def held_out(self) -> tuple[Source, np.ndarray] | None:
+        """The rows that judge convergence, and their numbers."""
+        ...
+
+    @property
+    def end(self) -> str:
+        """Why a run ends that nothing else has ended."""
+        ...
 
     def samples(self, max_epochs: int) -> int | None:
         """Return how many samples a run sees at the most; None if nobody knows."""
@@ -80,8 +92,11 @@ class Feed(Protocol):
         """Return rows to choose a step size by, and their numbers."""
         ...
 
-    def stretches(self, key: Array, max_epochs: int) -> Iterator[tuple[int, Iterator[Chunk]]]:
-        """Give what becomes one row of the history, one after the other: its epoch (from 1) and its chunks."""
+    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
+        """Give what becomes one row of the history, one after the other: its epoch (from 1) and its chunks.
+
+        There is at least one chunk in each.
+        """
         ...
 
 
@@ -100,6 +115,7 @@ class Resident:
     train_rows: np.ndarray
     batch_size: int
     validation_rows: np.ndarray | None = None
+    end = "max_epochs"
 
     @property
     def num_rows(self) -> int:
@@ -119,7 +135,7 @@ class Resident:
         """Return all rows."""
         return self.source, self.train_rows
 
-    def stretches(self, key: Array, max_epochs: int) -> Iterator[tuple[int, Iterator[Chunk]]]:
+    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Give the epochs."""
         plan, rows = ChunkPlan.of(self.num_rows, self.batch_size), jnp.asarray(self.train_rows)
         for epoch in range(max_epochs):
@@ -143,16 +159,20 @@ def generator(key: Array, *numbers: int) -> np.random.Generator:
 
 
 class FeedError(Exception):
-    """The data failed, not the learner; the cause is the error itself."""
+    """The data failed, not the learner."""
+
+    def __init__(self, cause: BaseException):
+        super().__init__(str(cause))
+        self.cause = cause
 
 
-def read_ahead(items: Iterator[T]) -> Iterator[T]:
+def read_ahead(items: Iterator[T]) -> Generator[T]:
     """Give the items of an iterator, which runs in a thread a little ahead of whoever asks.
 
     Close it (or run it to its end) to stop the thread.
 
     Raises:
-        FeedError: The iterator failed; the cause is its error.
+        FeedError: The iterator failed; `cause` is its error.
 
     Example:
         >>> list(read_ahead(iter("abc")))
@@ -186,7 +206,8 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
             if kind == "end":
                 return
             if kind == "error":
-                raise FeedError(str(value)) from value
+                raise FeedError(value) from value
             yield value
     finally:
         is_unwanted.set()
+        thread.join(timeout=1)  # one that waits for its data is left behind

@@ -104,31 +104,33 @@ def train_on(
     Paper: Algorithm 1.
     """
     order_key, noise_key, held_out_key = jax.random.split(key, 3)
-    convergence, trained, reports = Convergence(patience), Trained(state), []
+    convergence, trained, reports = Convergence(patience), Trained(state, stopped_because=feed.end), []
     epoch, samples, steps, start = 1, 0, 0, time.perf_counter()
 
     def record():
         row = {"epoch": epoch, "samples": samples}
         row |= jax.tree.map(lambda *values: float(np.mean(values)), *reports)._asdict()  # lower_bound, or what else
         if feed.held_out is not None:
-            models = learner.models(trained.state)
-            held_out = lower_bounds(*models, *feed.held_out, held_out_key, learner.estimator, learner.num_samples)
+            generative, recognition = learner.models(trained.state)
+            held_out = lower_bounds(
+                generative, recognition, *feed.held_out, held_out_key, learner.estimator, learner.num_samples
+            )
             row["validation_lower_bound"] = float(held_out.mean())
             convergence.observe(row["validation_lower_bound"], trained.state)
         trained.history.append(row | {"seconds": time.perf_counter() - start})
         if callback is not None:
             callback(trained.history[-1])
 
-    with Progress(progress, total=feed.samples(max_epochs)) as bar:
+    bar = Progress(progress, total=feed.samples(max_epochs))
+    with bar, closing(feed.stretches(order_key, max_epochs)) as stretches:  # a thread that reads ahead ends with them
         try:
-            for epoch, chunks in feed.stretches(order_key, max_epochs):  # noqa: B007
+            for epoch, chunks in stretches:  # noqa: B007
                 reports = []
-                with closing(chunks):  # a thread that reads ahead ends with it
-                    for chunk in chunks:
-                        trained.state, report = _safe_chunk(trained.state, chunk, noise_key, steps, learner=learner)
-                        reports.append(report)
-                        samples, steps = samples + chunk.plan.samples_per_chunk, steps + chunk.plan.num_steps
-                        bar.advance(chunk.plan.samples_per_chunk, report._fields[0], report[0].mean())
+                for chunk in chunks:
+                    trained.state, report = _safe_chunk(trained.state, chunk, noise_key, steps, learner=learner)
+                    reports.append(report)
+                    samples, steps = samples + chunk.plan.samples_per_chunk, steps + chunk.plan.num_steps
+                    bar.advance(chunk.plan.samples_per_chunk, report._fields[0], report[0].mean())
                 record()
                 if convergence.is_reached:
                     trained.stopped_because = "converged"
@@ -139,10 +141,9 @@ def train_on(
             if trained.state is not state:
                 bar.note(f"Interrupted: keeping what was learned from {samples:,} samples.")
         except FeedError as error:
-            assert error.__cause__ is not None
             if trained.state is state:
-                raise error.__cause__ from None
-            trained.stopped_because, trained.error = "failed", error.__cause__
+                raise error.cause from None
+            trained.stopped_because, trained.error = "failed", error.cause
         except DivergedError as error:
             if trained.state is state:
                 raise
