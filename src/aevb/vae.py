@@ -17,12 +17,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
-from aevb.conventions import MethodAndParameter, unchanged_on_error
+from aevb.conventions import MethodAndParameter, Unsaved, unchanged_on_error
 from aevb.data.checks import check_parameter, check_rows, column_units
 from aevb.data.reading import read_matrix, read_training_data
 from aevb.data.training_data import Wishes, open_training_data
 from aevb.estimators import ESTIMATORS, sgvb_a, sgvb_b
-from aevb.learners import LEARNERS, OPTIMIZERS
+from aevb.learners import LEARNERS, OPTIMIZERS, adagrad
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
@@ -70,6 +70,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         learning_rate: None for the best known default; with ``"adagrad"`` it is then chosen from {0.01, 0.02, 0.1} by
             the first iterations on the training set, as in the paper. The updates of an optax transformation are
             multiplied by it.
+        forgetting: For streams that change: the share of its sums that ``"adagrad"`` forgets in each step, say 0.001
+            to look back on a thousand steps. With 0 its steps shrink for ever. Adam forgets by itself.
         init: ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance.
         max_epochs: Largest number of passes through the data.
         validation_fraction: Share of the rows held out to notice convergence; 0 for none. Less than ten such rows are
@@ -118,6 +120,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         batch_size=100,
         optimizer="adam",
         learning_rate=None,
+        forgetting=0.0,
         init="glorot",
         max_epochs=100,
         validation_fraction=0.1,
@@ -140,6 +143,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate = learning_rate
+        self.forgetting = forgetting
         self.init = init
         self.max_epochs = max_epochs
         self.validation_fraction = validation_fraction
@@ -220,33 +224,24 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 self.likelihood_, self.scale_ = read_training_data(X, self.likelihood, any_support=any_support)
                 units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
                 models = self._start_models(units, init_key)
-                optimizer_state, history = None, []
+                history = []
                 if self.learning_rate_ is None:
                     self.learning_rate_ = ADAGRAD_STEP_SIZES[1]  # a stream has no first iterations to choose by
             else:
                 X = self._check_new_data(X)
                 self._check_encoder("partial_fit", "call fit(X)")
-                models = self.generative_, self.recognition_
-                optimizer_state, history = self._optimizer_state, self.history_
+                models, history = (self.generative_, self.recognition_), self.history_
                 if self.learning_rate is not None:
                     self.learning_rate_ = self.learning_rate
             key = jax.random.fold_in(jax.random.key(self.seed_), 1 + len(history))
-            learner, state = self._start_learner(models, None, key)
-            if _same_form(optimizer_state, state.optimizer_state):  # not so at the start, nor with another optimizer
-                state = state._replace(optimizer_state=optimizer_state)
-            trained = train(
-                learner,
-                state,
-                self._source(X),
-                np.arange(len(X)),
-                key=key,
-                batch_size=self.batch_size,
-                max_epochs=1,
-            )
+            learner, state = self._streaming_learner(models, key)
+            setting = {"key": key, "batch_size": self.batch_size, "max_epochs": 1}
+            trained = train(learner, state, self._source(X), np.arange(len(X)), **setting)
         self._keep(learner, trained.state)
+        self._streaming = Unsaved((self._learner_setting(), id(self.generative_), learner, trained.state))
         samples = history[-1]["samples"] if history else 0
-        rows = [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
-        self.history_, self.stopped_because_ = [*history, *rows], trained.stopped_because
+        history += [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
+        self.history_, self.stopped_because_ = history, trained.stopped_because
         if self.stopped_because_ == "interrupted":
             raise KeyboardInterrupt  # or the caller's loop over batches could not be left
         return self
@@ -397,6 +392,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             check_parameter("learning_rate", self.learning_rate, kind=float, above=0)
         if not isinstance(self.optimizer, optax.GradientTransformation):
             check_parameter("optimizer", self.optimizer, choices=OPTIMIZERS)
+        check_parameter("forgetting", self.forgetting, kind=float, low=0, high=1)
+        if self.forgetting and self.optimizer != "adagrad":
+            raise ValueError(f"forgetting={self.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
         for width in self._hidden_widths():
             check_parameter("hidden", width, kind=int, low=1)
         if self.encoder is not None and not self._has_encoder():
@@ -465,6 +463,11 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return 1.0 if self.learning_rate is None else self.learning_rate
         return DEFAULT_LEARNING_RATES.get(self.optimizer) if self.learning_rate is None else self.learning_rate
 
+    def _optimizer(self):
+        if self.forgetting:
+            return adagrad(forgetting=float(self.forgetting))
+        return OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer
+
     def _start_learner(self, models, num_data, key):
         """Return the learner and its first state; of a stream nobody knows N, and the prior plays no part."""
         is_known = num_data is not None
@@ -473,10 +476,25 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             num_data=num_data if is_known else 1,
             estimator=ESTIMATORS[self.estimator],
             num_samples=self.num_samples,
-            optimizer=OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer,
+            optimizer=self._optimizer(),
             parameter_prior=self.parameter_prior == "normal" and is_known,
         )
         return learner, learner.init(models, self.learning_rate_ or 0.0, key)
+
+    def _streaming_learner(self, models, key):
+        """Return the learner and state of the last call of `partial_fit`, or new ones if anything is different now."""
+        running = getattr(self, "_streaming", Unsaved()).value
+        if running is not None and running[:2] == (self._learner_setting(), id(models[0])):
+            _, _, learner, state = running
+            return learner, state._replace(learning_rate=jnp.asarray(self.learning_rate_))
+        learner, state = self._start_learner(models, None, key)
+        before = getattr(self, "_optimizer_state", None)
+        if _same_form(before, state.optimizer_state):  # not so at the start, nor with another optimizer
+            state = state._replace(optimizer_state=before)
+        return learner, state
+
+    def _learner_setting(self):
+        return self.learner, self.estimator, self.num_samples, self.optimizer, self.forgetting
 
     def _keep(self, learner, state):
         self.generative_, self.recognition_ = learner.models(state)

@@ -109,7 +109,9 @@ def train_on(
 
     def record():
         row = {"epoch": epoch, "samples": samples}
-        row |= jax.tree.map(lambda *values: float(np.mean(values)), *reports)._asdict()  # lower_bound, or what else
+        row |= jax.tree.map(
+            lambda *values: float(np.mean(np.concatenate(values))), *reports
+        )._asdict()  # lower_bound, or what else
         if feed.held_out is not None:
             generative, recognition = learner.models(trained.state)
             held_out = lower_bounds(
@@ -184,6 +186,7 @@ def run_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
     return lax.scan(step, state, (places, noise))
 
 
+@jax.jit  # one call, and not one for each array
 def copy_state(state):
     """Return a state of its own memory, to be given away."""
     return jax.tree.map(jnp.copy, state)
