@@ -90,10 +90,11 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         generative_: p(z) p(x|z), an Equinox module.
         recognition_: q(z|x), an Equinox module; None after ``learner="mcem"``.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
-            are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
+            are held out), seconds; a long pass through batches has several rows; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
         likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
         learning_rate_: The learning rate in use.
-        stopped_because_: ``"converged"``, ``"max_epochs"``, ``"interrupted"`` or ``"diverged"``.
+        stopped_because_: ``"converged"``, ``"max_epochs"``, ``"end_of_data"`` (of an iterator), ``"interrupted"``,
+            ``"diverged"``, or ``"failed"``: the data did, after something was learned, and `fit` raised their error.
 
     Example:
         >>> from sklearn.datasets import load_digits
@@ -161,7 +162,12 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Learn from the rows of X.
 
         Args:
-            X: (N, D), numbers; bytes (uint8) are read as grey levels k/255 where the likelihood wants [0, 1].
+            X: (N, D), numbers; bytes (uint8) are read as grey levels k/255 where the likelihood wants [0, 1]. Or the
+                path of a `.npy`, `.npz` or `.parquet` file, or of a folder of them; those that would fill the memory,
+                and large memory maps, are read a piece at a time. Or what gives batches (n, D) one after the other: an
+                iterator, which is passed once, or an iterable or a function that returns an iterator, for up to
+                `max_epochs` passes. Of batches nobody knows N: the prior on the parameters plays no part, nothing is
+                held out, and the first few thousand rows decide on likelihood and units.
             y: Ignored.
 
         Returns:
@@ -206,7 +212,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Learn from one more batch of rows: one pass through it, from where the model is.
 
         The first call of an unfitted model starts it, with this batch's units. Of a stream there is no N, so the prior
-        on the parameters plays no part here.
+        on the parameters plays no part here. Batches of equal shape share one compiled program. For data whose
+        distribution changes use Adam, or Adagrad with `forgetting`.
 
         Args:
             X: (n, D).

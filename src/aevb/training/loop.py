@@ -2,7 +2,8 @@
 
 Python wakes once a chunk, to move the progress bar and to notice Ctrl-C or a number that is none, and once an epoch, to
 record history and to ask whether learning has converged. The order of the data is a function of (seed, epoch) and the
-noise one of (seed, chunk): a run is the same run wherever it is cut.
+noise one of (seed, chunk): a run is the same run wherever it is cut. Where the data of a chunk come from is the matter
+of a feed, see :mod:`aevb.training.feed`; the compiled program is the same.
 
 Paper: Algorithm 1.
 """
@@ -109,9 +110,8 @@ def train_on(
 
     def record():
         row = {"epoch": epoch, "samples": samples}
-        row |= jax.tree.map(
-            lambda *values: float(np.mean(np.concatenate(values))), *reports
-        )._asdict()  # lower_bound, or what else
+        averages = jax.tree.map(lambda *values: float(np.mean(np.concatenate(values))), *reports)
+        row |= averages._asdict()  # lower_bound, or what a learner has instead
         if feed.held_out is not None:
             generative, recognition = learner.models(trained.state)
             held_out = lower_bounds(
