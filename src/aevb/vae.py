@@ -90,7 +90,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         generative_: p(z) p(x|z), an Equinox module.
         recognition_: q(z|x), an Equinox module; None after ``learner="mcem"``.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
-            are held out), seconds; a long pass through batches has several rows; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
+            are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds. A long pass
+            through batches has several rows.
         likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"end_of_data"`` (of an iterator), ``"interrupted"``,

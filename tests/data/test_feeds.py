@@ -2,6 +2,8 @@
 
 import threading
 import time
+from functools import partial
+from itertools import pairwise, repeat
 
 import jax
 import numpy as np
@@ -104,7 +106,7 @@ def test_batches_of_any_size_become_chunks_in_order(sizes):
     rows, total = np.concatenate(chunks), sum(sizes)
     assert total - 10 < len(rows) <= total
     assert len(set(rows)) == len(rows)
-    assert all(max(one) < min(other) for one, other in zip(chunks, chunks[1:], strict=False))
+    assert all(max(one) < min(other) for one, other in pairwise(chunks))
     assert all(len(chunk) == 500 for chunk in chunks[:-1])
     assert feed.end == "end_of_data"
     assert total < 500 or (chunks[0] != np.sort(chunks[0])).any()
@@ -139,7 +141,7 @@ def wrong(feed):
     [
         (lambda: iter(()), "X gave no batches in pass 1"),
         (lambda: 3, r"X\(\) returned int; a function has to return an iterator"),
-        (lambda _once=batches(700): _once, "X gave no batches in pass 2.*begin anew"),
+        (partial(next, repeat(batches(700))), "X gave no batches in pass 2.*begin anew"),
         (iter([NUMBERS[:600], NUMBERS[:5].astype(float)]), r"batch 1 \(from 0\), pass 1: its numbers are float64"),
     ],
 )
