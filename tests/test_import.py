@@ -6,7 +6,7 @@ import pytest
 
 import aevb
 
-HEAVY = {"jax", "numpyro", "equinox", "sklearn", "matplotlib", "blackjax", "scipy"}
+HEAVY = {"jax", "numpyro", "equinox", "sklearn", "matplotlib", "blackjax", "scipy", "pyarrow"}
 
 
 def heavy_modules_after(code: str) -> set[str]:

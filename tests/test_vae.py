@@ -336,6 +336,7 @@ def test_own_decoder_has_its_own_support():
 )
 def test_own_parts_that_do_not_fit_are_refused_before_work(parts, error, words, monkeypatch):
     monkeypatch.setattr("aevb.vae.train", refuse_to_train)
+    monkeypatch.setattr("aevb.vae.train_on", refuse_to_train)
     with pytest.raises(error, match=words):
         small(**parts).fit(REAL)
 
@@ -481,6 +482,7 @@ def with_value(value, dtype=float):
 )
 def test_bad_data(X, arguments, words, monkeypatch):
     monkeypatch.setattr("aevb.vae.train", refuse_to_train)
+    monkeypatch.setattr("aevb.vae.train_on", refuse_to_train)
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=words):
             getattr(small(**arguments), method)(X)

@@ -24,6 +24,16 @@ class MethodAndParameter:
         instance.__dict__[self._name] = value
 
 
+class Unsaved:
+    """Holds a value that belongs to this very object: a copy, and a pickled one, hold nothing."""
+
+    def __init__(self, value=None):
+        self.value = value
+
+    def __reduce__(self):
+        return Unsaved, ()
+
+
 @contextmanager
 def unchanged_on_error(estimator):
     """Give an estimator its attributes back if what is done inside fails: a refused `fit` changes nothing."""

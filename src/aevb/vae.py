@@ -5,7 +5,6 @@ Paper: §3.
 
 import warnings
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,16 +17,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
-from aevb.conventions import MethodAndParameter, unchanged_on_error
+from aevb.conventions import MethodAndParameter, Unsaved, unchanged_on_error
 from aevb.data.checks import check_parameter, check_rows, column_units
 from aevb.data.reading import read_matrix, read_training_data
+from aevb.data.training_data import Wishes, open_training_data
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
-from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized
+from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized, adagrad
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.learners.unamortized import start_row
 from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
-from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bounds, rowwise, train
+from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, choose_step_size, lower_bounds, rowwise, train, train_on
 from aevb.training.progress import ShareDone
 
 
@@ -87,6 +87,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         learning_rate: None for the best known default; with ``"adagrad"`` it is then chosen from {0.01, 0.02, 0.1} by
             the first iterations on the training set, as in the paper. The updates of an optax transformation are
             multiplied by it.
+        forgetting: For streams that change: the share of its sums that ``"adagrad"`` forgets in each step, say 0.001
+            to look back on a thousand steps. With 0 its steps shrink for ever. Adam forgets by itself.
         init: ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance.
         max_epochs: Largest number of passes through the data.
         validation_fraction: Share of the rows held out to notice convergence; 0 for none. Less than ten such rows are
@@ -107,11 +109,13 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         recognition_: q(z|x), an Equinox module; with ``amortized=False`` one that searches for it, and None after
             ``learner="mcem"``.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
-            are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
+            are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds. A long pass
+            through batches has several rows.
         likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
         estimator_: The estimator in use.
         learning_rate_: The learning rate in use.
-        stopped_because_: ``"converged"``, ``"max_epochs"``, ``"interrupted"`` or ``"diverged"``.
+        stopped_because_: ``"converged"``, ``"max_epochs"``, ``"end_of_data"`` (of an iterator), ``"interrupted"``,
+            ``"diverged"``, or ``"failed"``: the data did, after something was learned, and `fit` raised their error.
 
     Example:
         >>> from sklearn.datasets import load_digits
@@ -139,6 +143,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         batch_size=100,
         optimizer="adam",
         learning_rate=None,
+        forgetting=0.0,
         init="glorot",
         max_epochs=100,
         validation_fraction=0.1,
@@ -162,6 +167,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate = learning_rate
+        self.forgetting = forgetting
         self.init = init
         self.max_epochs = max_epochs
         self.validation_fraction = validation_fraction
@@ -179,7 +185,12 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Learn from the rows of X.
 
         Args:
-            X: (N, D), numbers; bytes (uint8) are read as grey levels k/255 where the likelihood wants [0, 1].
+            X: (N, D), numbers; bytes (uint8) are read as grey levels k/255 where the likelihood wants [0, 1]. Or the
+                path of a `.npy`, `.npz` or `.parquet` file, or of a folder of them; those that would fill the memory,
+                and large memory maps, are read a piece at a time. Or what gives batches (n, D) one after the other: an
+                iterator, which is passed once, or an iterable or a function that returns an iterator, for up to
+                `max_epochs` passes. Of batches nobody knows N: the prior on the parameters plays no part, nothing is
+                held out, and the first few thousand rows decide on likelihood and units.
             y: Ignored.
 
         Returns:
@@ -187,32 +198,36 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         with unchanged_on_error(self):
-            X = self._check_training_data(X)
-            models, key = self._start_models(X)
+            init_key, key = self._start_keys()
             rows_key, choice_key, train_key = jax.random.split(key, 3)
-            source = self._source(X)
-            train_rows, validation_rows = self._hold_out(len(X), rows_key)
-            learner, state = self._start_learner(models, len(train_rows), jax.random.fold_in(key, 3))
-            setting: dict[str, Any] = {"batch_size": self.batch_size}
+            held_out = self.validation_fraction if self._has_encoder() else 0  # without one there is no bound
+            wishes = Wishes(self.likelihood, self.decoder is not None, self.batch_size, held_out, self.progress)
+            (self.likelihood_, self.scale_), units, feed = open_training_data(self, X, wishes, rows_key)
+            self._check_feed(feed)
+            models = self._start_models(units, init_key)
+            learner, state = self._start_learner(models, feed.num_rows, jax.random.fold_in(key, 3))
             if self.learning_rate_ is None:
-                self.learning_rate_ = choose_step_size(learner, state, source, train_rows, key=choice_key, **setting)
+                first = feed.first()
+                self.learning_rate_ = choose_step_size(
+                    learner, state, *first, key=choice_key, batch_size=self.batch_size
+                )
                 state = state._replace(learning_rate=jnp.asarray(self.learning_rate_))
-            trained = train(
+            trained = train_on(
                 learner,
                 state,
-                source,
-                train_rows,
+                feed,
                 key=train_key,
                 max_epochs=self.max_epochs,
-                validation_rows=validation_rows,
                 patience=self.patience,
                 progress=self.progress,
-                **setting,
             )
             if trained.stopped_because == "interrupted" and not trained.history:
                 raise KeyboardInterrupt  # nothing was learned that could be kept
         self._keep(learner, trained.state)
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
+        if trained.error is not None:
+            trained.error.add_note("What was learned from the data before is kept in the model.")
+            raise trained.error
         return self
 
     @available_if(_learns_from_batches)
@@ -220,7 +235,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Learn from one more batch of rows: one pass through it, from where the model is.
 
         The first call of an unfitted model starts it, with this batch's units. Of a stream there is no N, so the prior
-        on the parameters plays no part here.
+        on the parameters plays no part here. Batches of equal shape share one compiled program. For data whose
+        distribution changes use Adam, or Adagrad with `forgetting`.
 
         Args:
             X: (n, D).
@@ -232,35 +248,30 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         with unchanged_on_error(self):
             if not self.__sklearn_is_fitted__():
-                X = self._check_training_data(X)
-                models, _ = self._start_models(X)
-                optimizer_state, history = None, []
+                init_key, _ = self._start_keys()
+                X = read_matrix(self, X, reset=True)
+                any_support = self.decoder is not None
+                self.likelihood_, self.scale_ = read_training_data(X, self.likelihood, any_support=any_support)
+                units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
+                models = self._start_models(units, init_key)
+                history = []
                 if self.learning_rate_ is None:
                     self.learning_rate_ = ADAGRAD_STEP_SIZES[1]  # a stream has no first iterations to choose by
             else:
                 X = self._check_new_data(X)
                 self._check_encoder("partial_fit", "call fit(X)")
-                models = self.generative_, self.recognition_
-                optimizer_state, history = self._optimizer_state, self.history_
+                models, history = (self.generative_, self.recognition_), self.history_
                 if self.learning_rate is not None:
                     self.learning_rate_ = self.learning_rate
             key = jax.random.fold_in(jax.random.key(self.seed_), 1 + len(history))
-            learner, state = self._start_learner(models, len(X), key, parameter_prior=False)
-            if _same_form(optimizer_state, state.optimizer_state):  # not so at the start, nor with another optimizer
-                state = state._replace(optimizer_state=optimizer_state)
-            trained = train(
-                learner,
-                state,
-                self._source(X),
-                np.arange(len(X)),
-                key=key,
-                batch_size=self.batch_size,
-                max_epochs=1,
-            )
+            learner, state = self._streaming_learner(models, key)
+            setting = {"key": key, "batch_size": self.batch_size, "max_epochs": 1}
+            trained = train(learner, state, self._source(X), np.arange(len(X)), **setting)
         self._keep(learner, trained.state)
+        self._streaming = Unsaved((self._learner_setting(), id(self.generative_), learner, trained.state))
         samples = history[-1]["samples"] if history else 0
-        rows = [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
-        self.history_, self.stopped_because_ = [*history, *rows], trained.stopped_because
+        history += [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
+        self.history_, self.stopped_because_ = history, trained.stopped_because
         if self.stopped_because_ == "interrupted":
             raise KeyboardInterrupt  # or the caller's loop over batches could not be left
         return self
@@ -411,6 +422,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             check_parameter("learning_rate", self.learning_rate, kind=float, above=0)
         if not isinstance(self.optimizer, optax.GradientTransformation):
             check_parameter("optimizer", self.optimizer, choices=OPTIMIZERS)
+        check_parameter("forgetting", self.forgetting, kind=float, low=0, high=1)
+        if self.forgetting and self.optimizer != "adagrad":
+            raise ValueError(f"forgetting={self.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
         for width in self._hidden_widths():
             check_parameter("hidden", width, kind=int, low=1)
         if not isinstance(self.amortized, bool | np.bool_):
@@ -423,10 +437,10 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"encoder: {reason} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
             )
 
-    def _check_training_data(self, X):
-        X = read_matrix(self, X, reset=True)
-        self.likelihood_, self.scale_ = read_training_data(X, self.likelihood, any_support=self.decoder is not None)
-        return X
+    def _check_feed(self, feed):
+        if not self._has_encoder() and not isinstance(feed, Resident):
+            reason = f"learner={self.learner!r}" if self.amortized else "amortized=False"
+            raise ValueError(f"{reason} keeps something for each row, and needs data that fit into memory.")
 
     def _check_new_data(self, X):
         check_is_fitted(self)
@@ -456,17 +470,20 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _seed(self, random_state):
         return int(check_random_state(random_state).randint(2**31 - 1))
 
-    def _start_models(self, X):
-        """Return models with their starting values, and the key for what follows."""
+    def _start_keys(self):
+        """Return the keys of the starting values and of what follows."""
         self.seed_ = self._seed(self.random_state)
-        init_key, key = jax.random.split(jax.random.key(self.seed_))
-        units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
-        models = self._build_models(X.shape[1], units, init_key)
+        return jax.random.split(jax.random.key(self.seed_))
+
+    def _start_models(self, units, key):
+        """Return models with their starting values."""
+        data_dim: int = self.n_features_in_  # pyright: ignore[reportAttributeAccessIssue]
+        models = self._build_models(data_dim, units, key)
         if self.learner == "mcem" or any(getattr(self, name) is not None for name in OWN_PARTS):
             estimator = sgvb_a if self.estimator == "sgvb-b" else ESTIMATORS[self.estimator]
-            check_models(*models, X.shape[1], self.latent_dim, estimator, self.num_samples)
+            check_models(*models, data_dim, self.latent_dim, estimator, self.num_samples)
         self.learning_rate_ = self._initial_learning_rate()
-        return models, key
+        return models
 
     def _build_models(self, data_dim, units, key):
         sizes = data_dim, int(self.latent_dim), tuple(map(int, self._hidden_widths()))
@@ -486,8 +503,14 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return 1.0 if self.learning_rate is None else self.learning_rate
         return DEFAULT_LEARNING_RATES.get(self.optimizer) if self.learning_rate is None else self.learning_rate
 
-    def _start_learner(self, models, num_data, key, parameter_prior=None):
-        use_prior = self.parameter_prior == "normal" if parameter_prior is None else parameter_prior
+    def _optimizer(self):
+        if self.forgetting:
+            return adagrad(forgetting=float(self.forgetting))
+        return OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer
+
+    def _start_learner(self, models, num_data, key):
+        """Return the learner and its first state; of a stream nobody knows N, and the prior plays no part."""
+        is_known = num_data is not None
         self.estimator_ = self._choose_estimator(*models)
         kind = LEARNERS[self.learner]
         if not self.amortized:
@@ -495,11 +518,11 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             kind, models = partial(Unamortized, **family), (models[0], None)
         learner = kind(
             skeleton=split(models).skeleton,
-            num_data=num_data,
+            num_data=num_data if is_known else 1,
             estimator=ESTIMATORS[self.estimator_],
             num_samples=self.num_samples,
-            optimizer=OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer,
-            parameter_prior=use_prior,
+            optimizer=self._optimizer(),
+            parameter_prior=self.parameter_prior == "normal" and is_known,
         )
         return learner, learner.init(models, self.learning_rate_ or 0.0, key)
 
@@ -508,13 +531,20 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return self.estimator
         return "sgvb-b" if has_analytic_kl(generative, recognition, getattr(self, "n_features_in_")) else "sgvb-a"  # noqa: B009
 
-    def _hold_out(self, num_rows, key):
-        num_held_out = int(self.validation_fraction * num_rows)
-        if num_held_out < 10 or not self._has_encoder():  # without one there is no bound to judge them by
-            return np.arange(num_rows), None
-        # NumPy's, from the same key: one program less to compile before the first step.
-        shuffled = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(num_rows)
-        return np.sort(shuffled[num_held_out:]), np.sort(shuffled[:num_held_out])
+    def _streaming_learner(self, models, key):
+        """Return the learner and state of the last call of `partial_fit`, or new ones if anything is different now."""
+        running = getattr(self, "_streaming", Unsaved()).value
+        if running is not None and running[:2] == (self._learner_setting(), id(models[0])):
+            _, _, learner, state = running
+            return learner, state._replace(learning_rate=jnp.asarray(self.learning_rate_))
+        learner, state = self._start_learner(models, None, key)
+        before = getattr(self, "_optimizer_state", None)
+        if _same_form(before, state.optimizer_state):  # not so at the start, nor with another optimizer
+            state = state._replace(optimizer_state=before)
+        return learner, state
+
+    def _learner_setting(self):
+        return self.learner, self.estimator, self.num_samples, self.optimizer, self.forgetting
 
     def _learned_models(self):
         """Return what `split` takes apart for a file: an encoder that only searches has nothing of its own."""

@@ -77,9 +77,9 @@ def test_good_rows_pass(X, likelihood, scale):
 def test_constant_columns_are_refused(column, words):
     X = np.c_[np.arange(50.0), column]
     with pytest.raises(ValueError, match="VarianceThreshold") as error:
-        check_columns_vary(X)
+        check_columns_vary(X.min(axis=0), X.max(axis=0))
     assert words in str(error.value)
-    check_columns_vary(np.c_[X[:, 0], 1e6 + X[:, 0]])
+    check_columns_vary(np.array([0, 1e6]), np.array([49, 1e6 + 49]))
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -15,7 +15,7 @@ from aevb.estimators import sgvb_b
 from aevb.learners import AEVB, OPTIMIZERS, StepInfo
 from aevb.models import split, standard_models
 from aevb.networks import initialize
-from aevb.training import Source, choose_step_size, loop, lower_bounds, train
+from aevb.training import Source, choose_step_size, feed, loop, lower_bounds, train
 
 BYTES = (load_digits().data * 15).astype(np.uint8)  # 0, 15, ..., 240
 DIGITS = BYTES.astype(np.float32) * np.float32(1 / 255)
@@ -158,8 +158,8 @@ def test_an_epoch_reads_each_row_once():
     ("num_rows", "batch_size"), [(1, 100), (99, 100), (100, 100), (1797, 100), (60_000, 100), (50_001, 7)]
 )
 def test_plans_read_nearly_everything_in_short_chunks(num_rows, batch_size):
-    plan = loop.ChunkPlan.of(num_rows, batch_size)
-    assert 1 <= plan.num_steps <= loop.MAX_CHUNK_STEPS
+    plan = feed.ChunkPlan.of(num_rows, batch_size)
+    assert 1 <= plan.num_steps <= feed.MAX_CHUNK_STEPS
     left_out = num_rows - plan.samples_per_epoch
     assert 0 <= left_out < plan.batch_size * (plan.num_chunks + 1)
 
@@ -199,7 +199,7 @@ def test_bad_numbers_before_any_good_state_are_an_error(step):
 
 
 def test_good_chunks_of_the_first_epoch_are_kept(monkeypatch):
-    monkeypatch.setattr(loop, "MAX_CHUNK_STEPS", 4)  # three chunks of three steps
+    monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 4)  # three chunks of three steps
     with pytest.warns(RuntimeWarning, match="step 5"):
         trained = run(*start_bad(4))
     assert trained.history == []

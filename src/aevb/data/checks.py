@@ -12,32 +12,42 @@ from aevb.models import LIKELIHOODS
 _BLOCK_BYTES = 16_000_000  # data are looked at in blocks, so that a check does not need the memory of a copy
 
 
-def check_rows(X: np.ndarray, likelihood: str | None, *, scale: float = 1.0) -> None:
+def check_rows(
+    X: np.ndarray, likelihood: str | None, *, scale: float = 1.0, name: str = "X", first_row: int = 0
+) -> None:
     """Check the values of a data matrix for a likelihood.
 
     Args:
         X: (N, D), numbers.
         likelihood: A key of ``LIKELIHOODS``; None for one that takes any number.
         scale: What stored values are multiplied by before they are used.
+        name: What the rows are part of, for the message.
+        first_row: Number of the first of them there.
 
     Raises:
         ValueError: Naming the first bad row and column and its value.
     """
+    place = name, first_row
     if np.issubdtype(X.dtype, np.floating):
-        _refuse(X, lambda x: ~np.isfinite(x), "NaN and infinity are not data here", "drop or fill those rows")
+        _refuse(X, place, lambda x: ~np.isfinite(x), "NaN and infinity are not data here", "drop or fill those rows")
         if X.dtype == np.float64:
             limit = np.finfo(np.float32).max
             reason = "the model computes in float32, whose range it exceeds"
-            _refuse(X, lambda x: np.abs(x) > limit, reason, "rescale the column")
+            _refuse(X, place, lambda x: np.abs(x) > limit, reason, "rescale the column")
     if likelihood is not None and LIKELIHOODS[likelihood].unit_interval and (X.min() < 0 or X.max() * scale > 1):
         advice = "divide pixels by 255, use sklearn.preprocessing.MinMaxScaler, or set likelihood='gaussian'"
         reason = f"likelihood='{likelihood}' takes values in [0, 1]"
-        _refuse(X, lambda x: (x < 0) | (x * scale > 1), reason, advice)
+        _refuse(X, place, lambda x: (x < 0) | (x * scale > 1), reason, advice)
 
 
-def check_columns_vary(X: np.ndarray) -> None:
-    """Refuse a column that is constant in float32: a Gaussian can make its likelihood there as large as it likes."""
-    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+def check_columns_vary(low: np.ndarray, high: np.ndarray) -> None:
+    """Refuse a column that is constant in float32: a Gaussian can make its likelihood there as large as it likes.
+
+    Args:
+        low: (D,), the columns' smallest values.
+        high: (D,), their largest.
+    """
+    low, high = low.astype(np.float64), high.astype(np.float64)
     float32 = np.finfo(np.float32)
     constant = np.flatnonzero(high - low <= np.maximum(4 * float32.eps * np.maximum(abs(low), abs(high)), float32.tiny))
     if constant.size:
@@ -57,16 +67,26 @@ def check_columns_vary(X: np.ndarray) -> None:
 def column_units(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the columns' means and standard deviations (1 for a constant column), in float32."""
     mean = X.mean(axis=0, dtype=np.float64)
-    variance = sum(np.square(block - mean).sum(axis=0) for block in _blocks(X)) / len(X)
+    squares = np.sum([np.square(block - mean).sum(axis=0) for block in _blocks(X)], axis=0)
+    return units_of(mean, squares / len(X))
+
+
+def units_of(mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and standard deviations (1 for a constant column), in float32."""
     return mean.astype(np.float32), np.sqrt(np.where(variance > 0, variance, 1.0)).astype(np.float32)
 
 
+def block_rows(num_columns: int) -> int:
+    """Return how many rows are looked at at a time."""
+    return max(_BLOCK_BYTES // (8 * num_columns), 1)
+
+
 def _blocks(X):
-    num_rows = max(_BLOCK_BYTES // (8 * X.shape[1]), 1)
+    num_rows = block_rows(X.shape[1])
     return (X[start : start + num_rows] for start in range(0, len(X), num_rows))
 
 
-def _refuse(X, is_bad: Callable, reason, advice):
+def _refuse(X, place, is_bad: Callable, reason, advice):
     """Raise for the first of the bad values, if there are any."""
     first, count, seen = None, 0, 0
     for block in _blocks(X):
@@ -77,9 +97,10 @@ def _refuse(X, is_bad: Callable, reason, advice):
             first = seen + row, column
         seen += len(block)
     if first is not None:
+        name, first_row = place
         raise ValueError(
-            f"X: the value at row {first[0]}, column {first[1]} is {X[first].item()!r} ({count} such value(s) in all): "
-            f"{reason}. What to do: {advice}."
+            f"{name}: the value at row {first_row + first[0]}, column {first[1]} is {X[first].item()!r} "
+            f"({count} such value(s) in all): {reason}. What to do: {advice}."
         )
 
 

@@ -25,11 +25,16 @@ def read_matrix(estimator, X: Any, *, reset: bool) -> np.ndarray:
         if np.ndim(X) > 2:
             raise ValueError(f"{error} Flatten images and the like first: X.reshape(len(X), -1).") from None
         raise
-    if matrix.dtype in (np.bool_, np.uint8, np.float32, np.float64):
-        return matrix
-    return matrix.astype(
-        np.float32 if matrix.dtype.itemsize <= 2 else np.float64
-    )  # JAX would cut 64-bit integers short
+    return matrix.astype(number_type(matrix.dtype), copy=False)
+
+
+def number_type(dtype) -> np.dtype | None:
+    """Return as what type numbers of this type are kept; None if they are no numbers."""
+    if dtype in (np.bool_, np.uint8, np.float32, np.float64):
+        return np.dtype(dtype)
+    if dtype.kind not in "iuf":
+        return None
+    return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)  # JAX would cut 64-bit integers short
 
 
 def read_training_data(X: np.ndarray, likelihood: str, *, any_support: bool) -> Reading:
@@ -42,13 +47,18 @@ def read_training_data(X: np.ndarray, likelihood: str, *, any_support: bool) -> 
     """
     if len(X) < 2:
         raise ValueError(f"X has n_samples = {len(X)}; learning needs at least 2 rows.")
-    is_bytes, largest = X.dtype == np.uint8, X.max()
+    reading = decide(X.dtype, X.min(), X.max(), likelihood)
+    check_rows(X, None if any_support else reading.likelihood, scale=reading.scale)
+    if LIKELIHOODS[reading.likelihood].density and not any_support:
+        check_columns_vary(X.min(axis=0), X.max(axis=0))
+    return reading
+
+
+def decide(dtype, low, high, likelihood: str) -> Reading:
+    """Decide how data of this type, between these two numbers, are read."""
+    is_bytes = dtype == np.uint8
     if likelihood == "auto":
-        likelihood = "bernoulli" if X.min() >= 0 and (largest <= 1 or is_bytes) else "gaussian"
-    facts = LIKELIHOODS[likelihood]
+        likelihood = "bernoulli" if low >= 0 and (high <= 1 or is_bytes) else "gaussian"
     # Bytes are grey levels where values have to lie in [0, 1]; bytes that are all 0 or 1 are that already.
-    scale = 1 / 255 if is_bytes and largest > 1 and facts.unit_interval else 1.0
-    check_rows(X, None if any_support else likelihood, scale=scale)
-    if facts.density and not any_support:
-        check_columns_vary(X)
+    scale = 1 / 255 if is_bytes and high > 1 and LIKELIHOODS[likelihood].unit_interval else 1.0
     return Reading(likelihood, scale)

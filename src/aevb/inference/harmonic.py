@@ -100,7 +100,7 @@ def _log_terms(models, x, keys, *, num_samples, density, num_chains, num_tuning,
 
     generative, _ = models
     log_joint = Partial(_log_joint, generative)
-    start, step_sizes = lax.map(lambda row: first_positions(models, *row, num_chains), (x, keys))  # (N, C, J), (N,)
+    start, step_sizes = lax.map(lambda row: first_positions(models, row[0], row[1], num_chains), (x, keys))  # (N, C, J)
     state = hmc.init(start.reshape(N * num_chains, -1), jnp.repeat(step_sizes, num_chains))
     state = hmc.tune(
         log_joint,
@@ -157,13 +157,14 @@ def _spread_by_weight(pool, weights, key, num):
     return pool[order][systematic(key, weights[order], num)]
 
 
-def _climb(generative, x, z, num_steps=100):
+def _climb(generative, x, z, num_steps=100) -> Array:
     optimizer = optax.adam(0.05)
 
     def climb(carry, _):
         z, memory = carry
         updates, memory = optimizer.update(-jax.grad(generative.log_joint, argnums=1)(x, z), memory)
-        return (optax.apply_updates(z, updates), memory), None
+        moved: Any = optax.apply_updates(z, updates)
+        return (moved, memory), None
 
     return lax.scan(climb, (z, optimizer.init(z)), length=num_steps)[0][0]
 

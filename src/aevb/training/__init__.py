@@ -1,7 +1,22 @@
-"""Training: the compiled loop and what watches over it."""
+"""Training: the compiled loop, what feeds it and what watches over it."""
 
 from aevb.training.evaluation import lower_bounds, rowwise
-from aevb.training.loop import Source, Trained, train
+from aevb.training.feed import Chunk, ChunkPlan, Feed, Resident, read_ahead
+from aevb.training.loop import Source, Trained, train, train_on
 from aevb.training.step_size import ADAGRAD_STEP_SIZES, choose_step_size
 
-__all__ = ["ADAGRAD_STEP_SIZES", "Source", "Trained", "choose_step_size", "lower_bounds", "rowwise", "train"]
+__all__ = [
+    "ADAGRAD_STEP_SIZES",
+    "Chunk",
+    "ChunkPlan",
+    "Feed",
+    "Resident",
+    "Source",
+    "Trained",
+    "choose_step_size",
+    "lower_bounds",
+    "read_ahead",
+    "rowwise",
+    "train",
+    "train_on",
+]

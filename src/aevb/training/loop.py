@@ -2,7 +2,8 @@
 
 Python wakes once a chunk, to move the progress bar and to notice Ctrl-C or a number that is none, and once an epoch, to
 record history and to ask whether learning has converged. The order of the data is a function of (seed, epoch) and the
-noise one of (seed, chunk): a run is the same run wherever it is cut.
+noise one of (seed, chunk): a run is the same run wherever it is cut. Where the data of a chunk come from is the matter
+of a feed, see :mod:`aevb.training.feed`; the compiled program is the same.
 
 Paper: Algorithm 1.
 """
@@ -10,6 +11,7 @@ Paper: Algorithm 1.
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,10 +23,9 @@ from jax import Array, lax
 
 from aevb.training.convergence import Convergence
 from aevb.training.evaluation import lower_bounds
+from aevb.training.feed import Feed, FeedError, Resident
 from aevb.training.progress import Progress
 from aevb.training.source import Source
-
-MAX_CHUNK_STEPS = 250  # about a second of the paper's network: short enough to feel alive
 
 _COMPILER_OPTIONS = {
     # Saves a copy of each large weight matrix in every step of the scan (seen in the compiled program).
@@ -41,6 +42,7 @@ class Trained:
     state: Any
     history: list[dict] = field(default_factory=list)
     stopped_because: str = "max_epochs"
+    error: BaseException | None = None  # of data that failed after something was learned
 
 
 def train(
@@ -57,7 +59,7 @@ def train(
     progress: bool = False,
     callback: Callable[[dict], None] | None = None,
 ) -> Trained:
-    """Run a learner until its held-out bound has converged, or for `max_epochs`.
+    """Run a learner on rows that lie on the device, until its held-out bound has converged, or for `max_epochs`.
 
     Args:
         learner: See :class:`aevb.learners.Learner`.
@@ -80,97 +82,89 @@ def train(
 
     Paper: Algorithm 1.
     """
-    plan = ChunkPlan.of(len(train_rows), batch_size)
-    rows = jnp.asarray(train_rows)
+    feed = Resident(source, train_rows, batch_size, validation_rows)
+    options: dict[str, Any] = {"patience": patience, "progress": progress, "callback": callback}
+    return train_on(learner, state, feed, key=key, max_epochs=max_epochs, **options)
+
+
+def train_on(
+    learner,
+    state,
+    feed: Feed,
+    *,
+    key: Array,
+    max_epochs: int,
+    patience: int | None = None,
+    progress: bool = False,
+    callback: Callable[[dict], None] | None = None,
+) -> Trained:
+    """Run a learner on the chunks of a feed; all else is as for :func:`train`.
+
+    If the data fail after something was learned, that is kept, and the error is in the result.
+
+    Paper: Algorithm 1.
+    """
     order_key, noise_key, held_out_key = jax.random.split(key, 3)
-    convergence = Convergence(patience)
-    trained = Trained(state)
-    start = time.perf_counter()
-    with Progress(progress, total=max_epochs * plan.samples_per_epoch) as bar:
+    convergence, trained, reports = Convergence(patience), Trained(state, stopped_because=feed.end), []
+    epoch, samples, steps, start = 1, 0, 0, time.perf_counter()
+
+    def record():
+        row = {"epoch": epoch, "samples": samples}
+        averages = jax.tree.map(lambda *values: float(np.mean(np.concatenate(values))), *reports)
+        row |= averages._asdict()  # lower_bound, or what a learner has instead
+        if feed.held_out is not None:
+            generative, recognition = learner.models(trained.state)
+            held_out = lower_bounds(
+                generative, recognition, *feed.held_out, held_out_key, learner.estimator, learner.num_samples
+            )
+            row["validation_lower_bound"] = float(held_out.mean())
+            convergence.observe(row["validation_lower_bound"], trained.state)
+        trained.history.append(row | {"seconds": time.perf_counter() - start})
+        if callback is not None:
+            callback(trained.history[-1])
+
+    bar = Progress(progress, total=feed.samples(max_epochs))
+    with bar, closing(feed.stretches(order_key, max_epochs)) as stretches:  # a thread that reads ahead ends with them
         try:
-            for epoch in range(max_epochs):
-                order = shuffle(order_key, epoch, len(train_rows))
+            for epoch, chunks in stretches:  # noqa: B007
                 reports = []
-                for number in plan.chunks_of(epoch):
-                    trained.state, report = _safe_chunk(
-                        trained.state, source, rows, order, noise_key, number, learner=learner, plan=plan
-                    )
+                for chunk in chunks:
+                    trained.state, report = _safe_chunk(trained.state, chunk, noise_key, steps, learner=learner)
                     reports.append(report)
-                    bar.advance(plan.samples_per_chunk, report._fields[0], report[0].mean())
-                averages = jax.tree.map(lambda *values: float(np.mean(values)), *reports)
-                row = {
-                    "epoch": epoch + 1,
-                    "samples": (epoch + 1) * plan.samples_per_epoch,
-                    **averages._asdict(),  # lower_bound, or what a learner has instead
-                }
-                if validation_rows is not None:
-                    models = learner.models(trained.state)
-                    held_out = lower_bounds(
-                        *models, source, validation_rows, held_out_key, learner.estimator, learner.num_samples
-                    )
-                    row["validation_lower_bound"] = float(held_out.mean())
-                    convergence.observe(row["validation_lower_bound"], trained.state)
-                row["seconds"] = time.perf_counter() - start
-                trained.history.append(row)
-                if callback is not None:
-                    callback(row)
+                    samples, steps = samples + chunk.plan.samples_per_chunk, steps + chunk.plan.num_steps
+                    bar.advance(chunk.plan.samples_per_chunk, report._fields[0], report[0].mean())
+                record()
                 if convergence.is_reached:
                     trained.stopped_because = "converged"
-                    bar.end_early()
                     break
+            bar.end()
         except KeyboardInterrupt:
             trained.stopped_because = "interrupted"
-            if trained.history:
-                bar.note(f"Interrupted: keeping what was learned, {len(trained.history)} epoch(s).")
+            if trained.state is not state:
+                bar.note(f"Interrupted: keeping what was learned from {samples:,} samples.")
+        except FeedError as error:
+            if trained.state is state:
+                raise error.cause from None
+            trained.stopped_because, trained.error = "failed", error.cause
         except DivergedError as error:
             if trained.state is state:
                 raise
             trained.stopped_because = "diverged"
             message = f"{error} Training stopped at the last good state before that step."
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
+    if reports and not trained.history and trained.stopped_because in ("interrupted", "failed"):
+        record()  # of an epoch that may be days long, the part that was done
     if convergence.best_state is not None:
         trained.state = convergence.best_state
     return trained
 
 
-@dataclass(frozen=True)
-class ChunkPlan:
-    """How an epoch is cut into chunks of equal length, so that one compiled program serves them all."""
-
-    batch_size: int
-    num_steps: int  # of a chunk
-    num_chunks: int  # of an epoch
-
-    @classmethod
-    def of(cls, num_rows: int, batch_size: int) -> "ChunkPlan":
-        """Return the plan for this many rows."""
-        steps = max(num_rows // batch_size, 1)
-        if num_rows - steps * batch_size > num_rows / 20:  # rather smaller batches than many rows unread
-            steps += 1
-        num_chunks = -(-steps // MAX_CHUNK_STEPS)
-        # The few rows left over sit this epoch out; each epoch leaves out others.
-        return cls(min(batch_size, num_rows // steps), steps // num_chunks, num_chunks)
-
-    def chunks_of(self, epoch: int) -> range:
-        """Return the numbers of an epoch's chunks, counted from the beginning of the run."""
-        return range(epoch * self.num_chunks, (epoch + 1) * self.num_chunks)
-
-    @property
-    def samples_per_chunk(self) -> int:
-        """Rows that a chunk reads."""
-        return self.batch_size * self.num_steps
-
-    @property
-    def samples_per_epoch(self) -> int:
-        """Rows that an epoch reads."""
-        return self.samples_per_chunk * self.num_chunks
-
-
-def _safe_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
+def _safe_chunk(state, chunk, noise_key, first_step, *, learner):
     """Run a chunk on a copy, so that what was learned so far is safe from bad numbers and from Ctrl-C."""
-    after, info = run_chunk(copy_state(state), source, rows, order, noise_key, number, learner=learner, plan=plan)
+    number, plan, *data = chunk
+    after, info = run_chunk(copy_state(state), *data, noise_key, number, learner=learner, plan=plan)
     report = jax.tree.map(np.asarray, info)
-    _check_finite(report, after.parameters, number * plan.num_steps)
+    _check_finite(report, after.parameters, first_step)
     return after, report
 
 
@@ -192,12 +186,7 @@ def run_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
     return lax.scan(step, state, (places, noise))
 
 
-def shuffle(key: Array, epoch: int, num_rows: int) -> Array:
-    """Return the order of an epoch; by NumPy, since JAX's permutation takes forty times as long."""
-    seed = [*np.asarray(jax.random.key_data(key)), epoch]
-    return jnp.asarray(np.random.default_rng(seed).permutation(num_rows))
-
-
+@jax.jit  # one call, and not one for each array
 def copy_state(state):
     """Return a state of its own memory, to be given away."""
     return jax.tree.map(jnp.copy, state)

@@ -35,18 +35,18 @@ class Progress:
 
     Args:
         enabled: Whether to show anything.
-        total: Number of training samples to be seen at the most.
+        total: Number of training samples to be seen at the most; None if nobody knows.
     """
 
-    def __init__(self, enabled: bool, total: int):
+    def __init__(self, enabled: bool, total: int | None):
         self._console = Console(stderr=True)
         self._bar = RichProgress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn("{task.percentage:>3.0f}%" if total else "{task.completed:,} samples"),
             TextColumn("{task.fields[rate]}"),
             TextColumn("{task.fields[objective]}"),
-            TimeRemainingColumn(),
+            *([TimeRemainingColumn()] if total else []),
             console=self._console,
             disable=not enabled,
             transient=False,
@@ -65,7 +65,7 @@ class Progress:
         objective = f"training {name.replace('_', ' ')} {value:.2f} nats"
         self._bar.update(self._task, advance=samples, objective=objective, rate=self._rate())
 
-    def end_early(self) -> None:
+    def end(self) -> None:
         """Take what was done for all there was to do."""
         self._bar.update(self._task, total=self._bar.tasks[self._task].completed)
 

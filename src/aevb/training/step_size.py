@@ -7,7 +7,8 @@ import jax
 import numpy as np
 from jax import Array
 
-from aevb.training.loop import ChunkPlan, are_finite, copy_state, run_chunk, shuffle
+from aevb.training.feed import ChunkPlan, shuffle
+from aevb.training.loop import are_finite, copy_state, run_chunk
 from aevb.training.source import Source
 
 ADAGRAD_STEP_SIZES = (0.01, 0.02, 0.1)

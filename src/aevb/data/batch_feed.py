@@ -1,0 +1,103 @@
+"""Batches that a program gives one after the other: a generator, an iterable such as a data loader, or a callable.
+
+Paper: §2.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain, count, islice
+from typing import Any
+
+import numpy as np
+from jax import Array
+
+from aevb.data.chunks import max_steps, regroup
+from aevb.training import Chunk, ChunkPlan, Source, read_ahead
+from aevb.training.feed import streamed_chunk
+
+MAX_STEPS = 50  # of a chunk: data that arrive shall not wait long
+STRETCH = 20  # chunks that become a row of the history, if a pass is longer
+
+
+class BatchFeed:
+    """Chunks of rows from batches of any length, in the order in which they come; each chunk is shuffled.
+
+    Args:
+        X: An iterator, which is passed once; or an iterable or a function that returns one, for several passes.
+        read: ``read(batch, is_first)`` checks a batch and returns its rows, or raises a ValueError.
+        batch_size: M.
+
+    Raises:
+        ValueError: The first batches cannot be used, or there are none.
+    """
+
+    num_rows = None
+    held_out = None
+
+    def __init__(self, X: Any, read: Callable[[Any, bool], np.ndarray], batch_size: int):
+        self.end = "end_of_data" if hasattr(X, "__next__") else "max_epochs"
+        self.scale = 1.0  # what a stored number is multiplied by; known when the first rows were looked at
+        self._X, self._read = X, read
+        arrays = self._matrices(1)
+        first = next(arrays)
+        row_bytes = first.shape[1] * first.dtype.itemsize
+        self._plan = ChunkPlan(batch_size, min(MAX_STEPS, max_steps(row_bytes, batch_size)), 1)
+        size, head = self._plan.samples_per_chunk, [first]
+        while sum(map(len, head)) < size and (rows := next(arrays, None)) is not None:
+            head.append(rows)
+        self.head = np.concatenate(head)  # whole batches, a chunk of rows or a little more
+        self._first_pass = regroup(chain([self.head], arrays), size)
+
+    def samples(self, max_epochs: int) -> None:
+        """Nobody knows how many samples a run will see."""
+
+    def first(self) -> tuple[Source, np.ndarray]:
+        """Return the rows of the first chunk."""
+        rows = self.head[: self._plan.samples_per_chunk]
+        return Source(rows, self.scale), np.arange(len(rows))
+
+    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
+        """Give a pass, or parts of it if it is long."""
+        numbers = count()
+        for epoch in range(1, 1 + (1 if self.end == "end_of_data" else max_epochs)):
+            with closing(read_ahead(self._chunks(epoch, key, numbers))) as chunks:
+                while (chunk := next(chunks, None)) is not None:
+                    yield epoch, chain([chunk], islice(chunks, STRETCH - 1))
+
+    def _chunks(self, epoch, key, numbers):
+        size = self._plan.samples_per_chunk
+        arrays = self._first_pass if epoch == 1 else regroup(self._matrices(epoch), size)
+        for place, rows in enumerate(arrays):
+            plan = self._plan
+            if len(rows) < size:  # the last ones of a pass: a program of their own, the same for all equal passes
+                plan = replace(ChunkPlan.of(len(rows), plan.batch_size, plan.num_steps), num_chunks=1)
+                if place and 2 * len(rows) < self._plan.batch_size:
+                    return  # too few for a gradient like the others'
+            yield streamed_chunk(next(numbers), plan, rows[: plan.samples_per_chunk], self.scale, key)
+
+    def _matrices(self, epoch):
+        """Give the rows of each batch of a pass, all of one width and type."""
+        dtype, number = None, None
+        for number, batch in enumerate(self._start()):
+            try:
+                rows = self._read(batch, epoch == 1 and number == 0)
+                if number and rows.dtype != dtype:
+                    raise ValueError(f"its numbers are {rows.dtype}, those of batch 0 are {dtype}. Give one type.")
+            except ValueError as error:
+                raise ValueError(f"batch {number} (from 0), pass {epoch}: {error}{_hint(batch)}") from error
+            dtype = rows.dtype
+            yield rows
+        if number is None:
+            again = " A function or an iterable has to begin anew each time." if epoch > 1 else ""
+            raise ValueError(f"X gave no batches in pass {epoch}. Give rows, arrays of shape (n, D).{again}")
+
+    def _start(self) -> Iterable:
+        batches: Any = self._X() if callable(self._X) else self._X
+        if not hasattr(batches, "__iter__"):
+            raise ValueError(f"X() returned {type(batches).__name__}; a function has to return an iterator of batches.")
+        return batches
+
+
+def _hint(batch):
+    return " Yield the rows alone, not (X, y)." if isinstance(batch, list | tuple) else ""

@@ -1,0 +1,136 @@
+"""Data larger than memory: chunks of rows from random places of the files, read ahead in a thread.
+
+How random is it? The files are cut into pieces: of a `.npy` at most 256 KiB, row groups of Parquet, whole `.npz` files.
+Each epoch visits all pieces in a new random order, up to 32 of them in turns, and each chunk of steps is shuffled
+perfectly. So a minibatch mixes rows from at least 32 random pieces (fewer only where so many large ones do not fit into
+memory, or do not exist), and rows that are neighbours in a file are in the same chunk, though seldom in the same
+minibatch. The order is a function of the run's key and the epoch.
+
+Paper: §2.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+
+from aevb.data.chunks import max_steps, regroup
+from aevb.data.scan import rows_in
+from aevb.data.tables import Table
+from aevb.training import Chunk, ChunkPlan, Source, read_ahead
+from aevb.training.feed import generator, streamed_chunk
+
+PIECE_BYTES = 2**18  # of a file that can be cut anywhere: large enough to be read at full speed
+MAX_OPEN = 32  # pieces that a chunk mixes at least
+OPEN_BYTES = 2**28  # of pieces that are read as a whole
+
+
+class Piece(NamedTuple):
+    """Rows that lie together in a file."""
+
+    table: Table
+    start: int
+    stop: int
+    number: int  # of its first row, counted over all tables
+
+
+@dataclass(frozen=True)
+class FileFeed:
+    """Chunks of rows from tables.
+
+    Args:
+        tables: The data.
+        scale: What a stored number is multiplied by.
+        batch_size: M.
+        validation_rows: Numbers of the rows that are held out, counted over all tables, ascending.
+        held_out: These rows, if there are any.
+    """
+
+    tables: list[Table]
+    scale: float
+    batch_size: int
+    validation_rows: np.ndarray
+    held_out: tuple[Source, np.ndarray] | None
+    end = "max_epochs"
+
+    @property
+    def num_rows(self) -> int:
+        """N, without held-out rows."""
+        return sum(table.num_rows for table in self.tables) - len(self.validation_rows)
+
+    @cached_property
+    def plan(self) -> ChunkPlan:
+        """How an epoch is cut into chunks."""
+        return ChunkPlan.of(self.num_rows, self.batch_size, max_steps(row_bytes(self.tables[0]), self.batch_size))
+
+    def samples(self, max_epochs: int) -> int:
+        """Return how many samples a run sees at the most."""
+        return max_epochs * self.plan.samples_per_epoch
+
+    def first(self) -> tuple[Source, np.ndarray]:
+        """Return the rows of a random chunk."""
+        rows = next(regroup(self._slices(jax.random.key(0), 0), self.plan.samples_per_chunk))
+        return Source(rows, self.scale), np.arange(len(rows))
+
+    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
+        """Give the epochs."""
+        for epoch in range(max_epochs):
+            with closing(read_ahead(self._chunks(key, epoch))) as chunks:
+                yield epoch + 1, chunks
+
+    def _chunks(self, key, epoch):
+        plan = replace(self.plan, num_chunks=1)  # a chunk's data are all there
+        chunks = regroup(self._slices(key, epoch), plan.samples_per_chunk)
+        for number, rows in zip(self.plan.chunks_of(epoch), chunks, strict=False):
+            yield streamed_chunk(number, plan, rows, self.scale, key)
+
+    def _slices(self, key, epoch):
+        """Give the epoch's rows, some at a time, without those held out."""
+        size = max(self.plan.samples_per_chunk // MAX_OPEN, 1)
+        pieces = self._pieces(size)
+
+        def read(piece):
+            number = piece.number
+            for rows in piece.table.read(piece.start, piece.stop, size):
+                yield np.delete(rows, rows_in(self.validation_rows, number, len(rows)), axis=0)
+                number += len(rows)
+
+        largest = max((piece.stop - piece.start) * row_bytes(piece.table) for piece in pieces)
+        num_open = min(max(OPEN_BYTES // largest, 2), MAX_OPEN)
+        order = generator(key, epoch, 1).permutation(len(pieces))  # the 1 sets it apart from the shuffles of chunks
+        return in_turns((pieces[number] for number in order), read, num_open)
+
+    def _pieces(self, size):
+        pieces, number = [], 0
+        for table in self.tables:
+            step = max(min(PIECE_BYTES // row_bytes(table), size), 1)
+            cuts = table.cuts or (*range(0, table.num_rows, step), table.num_rows)
+            pieces += [Piece(table, start, stop, number + start) for start, stop in pairwise(cuts)]
+            number += table.num_rows
+        return pieces
+
+
+def row_bytes(table: Table) -> int:
+    """Return the size of a row."""
+    return table.num_columns * table.dtype.itemsize
+
+
+def in_turns(pieces: Iterable[Piece], read: Callable[[Piece], Iterator], num_open: int) -> Iterator[np.ndarray]:
+    """Read several pieces side by side, some rows of each in turn; where one ends the next begins."""
+    waiting = map(read, pieces)
+    reading = deque(islice(waiting, num_open))
+    while reading:
+        rows = next(reading[0], None)
+        if rows is None:
+            reading.popleft()
+            reading.extend(islice(waiting, 1))
+        else:
+            yield rows
+            reading.rotate(-1)

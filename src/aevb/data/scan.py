@@ -1,0 +1,116 @@
+"""One look at all rows of tables that do not fit into memory, before anything is learned from them."""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from aevb.data.checks import block_rows, check_columns_vary, check_rows, units_of
+from aevb.data.reading import Reading, decide
+from aevb.data.tables import Table
+from aevb.models import LIKELIHOODS
+
+
+class Scan(NamedTuple):
+    """What a look at all rows found."""
+
+    reading: Reading
+    units: tuple[np.ndarray, np.ndarray] | None  # means and standard deviations of the columns, where they are wanted
+    kept: np.ndarray  # the rows that were asked for
+
+
+def scan(
+    tables: list[Table],
+    likelihood: str,
+    keep: np.ndarray,
+    *,
+    any_support: bool,
+    update: Callable[[float], None] = lambda share: None,
+) -> Scan:
+    """Read all rows once: decide how they are read, refuse bad values, measure the columns, keep some rows.
+
+    Args:
+        tables: The data.
+        likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
+        keep: Numbers of the rows to be kept, counted over all tables, ascending.
+        any_support: Whether a decoder of the user's own decides what values are allowed.
+        update: Called with the share done.
+
+    Raises:
+        ValueError: Naming the file, row and column of the first bad value.
+    """
+    total, dtype = sum(table.num_rows for table in tables), tables[0].dtype
+    may_want_units = dtype != np.uint8 if likelihood == "auto" else _wants_units(likelihood)
+    low, high, moments, kept, seen = None, None, None, [], 0
+    for _, _, block in blocks(tables):
+        low = block.min(axis=0) if low is None else np.minimum(low, block.min(axis=0))
+        high = block.max(axis=0) if high is None else np.maximum(high, block.max(axis=0))
+        if may_want_units:
+            moments = merge(moments, block)
+        kept.append(block[rows_in(keep, seen, len(block))])
+        seen += len(block)
+        update(seen / total)
+    assert low is not None
+    assert high is not None
+    reading = decide(dtype, low.min(), high.max(), likelihood)
+    _check(tables, np.stack([low, high]), None if any_support else reading.likelihood, reading.scale)
+    if LIKELIHOODS[reading.likelihood].density and not any_support:
+        check_columns_vary(low, high)
+    units = None
+    if moments is not None and _wants_units(reading.likelihood):
+        units = units_of(moments.mean, moments.squares / total)
+    return Scan(reading, units, np.concatenate(kept))
+
+
+class Moments(NamedTuple):
+    """Number of rows, means, and sums of squared differences from them."""
+
+    count: int
+    mean: np.ndarray
+    squares: np.ndarray
+
+
+def merge(before: Moments | None, block: np.ndarray) -> Moments:
+    """Return the moments with those of one more block (Chan, Golub and LeVeque, 1979)."""
+    mean = block.mean(axis=0, dtype=np.float64)
+    new = Moments(len(block), mean, np.square(block - mean).sum(axis=0))
+    if before is None:
+        return new
+    count, difference = before.count + new.count, new.mean - before.mean
+    mean = before.mean + difference * (new.count / count)
+    squares = before.squares + new.squares + difference**2 * (before.count * new.count / count)
+    return Moments(count, mean, squares)
+
+
+def blocks(tables: list[Table]) -> Iterator[tuple[Table, int, np.ndarray]]:
+    """Give all rows in order: the table, the number of the first row in it, and some rows."""
+    for table in tables:
+        first = 0
+        # Between two cuts at a time, so that what was read is given back now and then.
+        step = 16 * block_rows(table.num_columns)
+        cuts = table.cuts or (*range(0, table.num_rows, step), table.num_rows)
+        for start, stop in pairwise(cuts):
+            for rows in table.read(start, stop, block_rows(table.num_columns)):
+                yield table, first, rows
+                first += len(rows)
+
+
+def rows_in(numbers: np.ndarray, first: int, count: int) -> np.ndarray:
+    """Return which of the ascending row numbers lie in [first, first + count), counted from `first`."""
+    return numbers[slice(*np.searchsorted(numbers, (first, first + count)))] - first
+
+
+def _wants_units(likelihood):
+    return LIKELIHOODS[likelihood].standardize
+
+
+def _check(tables, extremes, likelihood, scale):
+    """Look for the first bad value only if the columns' extremes say that there is one."""
+    try:
+        with np.errstate(invalid="ignore"):
+            check_rows(extremes, likelihood, scale=scale)
+    except ValueError:
+        for table, first, rows in blocks(tables):
+            check_rows(rows, likelihood, scale=scale, name=table.name, first_row=first)
+        raise

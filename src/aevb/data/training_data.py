@@ -1,0 +1,133 @@
+"""All that `fit` takes as data, made ready for the training loop: arrays, files, and batches that come one by one."""
+
+import os
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+
+from aevb.data.batch_feed import BatchFeed
+from aevb.data.checks import check_rows, column_units
+from aevb.data.file_feed import FileFeed, row_bytes
+from aevb.data.reading import Reading, read_matrix, read_training_data
+from aevb.data.scan import blocks, scan
+from aevb.data.tables import memmap_table, open_tables
+from aevb.models import LIKELIHOODS
+from aevb.training import Feed, Resident, Source
+from aevb.training.progress import ShareDone
+
+IN_MEMORY_BYTES = 2**28  # files up to this size are simply loaded
+MAX_HELD_OUT = 10_000  # rows of data that are larger
+
+
+class TrainingData(NamedTuple):
+    """Data ready to be learned from."""
+
+    reading: Reading
+    units: tuple[np.ndarray, np.ndarray] | None  # the columns' means and standard deviations, if they count
+    feed: Feed
+
+
+class Wishes(NamedTuple):
+    """What `fit` wants from its data."""
+
+    likelihood: str
+    any_support: bool  # a decoder of the user's own decides what values are allowed
+    batch_size: int
+    held_out_fraction: float
+    progress: bool
+
+
+def open_training_data(estimator, X: Any, wishes: Wishes, key: Array) -> TrainingData:
+    """Look at the data and make them ready.
+
+    Args:
+        estimator: Whose number and names of columns are set.
+        X: An array or a data frame; the path of a file or folder; an iterator, iterable or function that gives batches.
+        wishes: What is wanted.
+        key: Random key of the choice of held-out rows.
+
+    Raises:
+        ValueError: Naming what is wrong, where, and what to do.
+    """
+    if isinstance(X, str | os.PathLike):
+        return _from_tables(estimator, open_tables(X), wishes, key)
+    if isinstance(X, np.memmap) and X.nbytes > IN_MEMORY_BYTES:
+        return _from_tables(estimator, [memmap_table(X, "X")], wishes, key)
+    if gives_batches(X):
+        return _from_batches(estimator, X, wishes)
+    return _from_matrix(read_matrix(estimator, X, reset=True), wishes, key)
+
+
+def gives_batches(X) -> bool:
+    """Whether X is something that gives batches, rather than an array or what can become one."""
+    is_array = any(hasattr(X, name) for name in ("__array__", "__dataframe__", "shape", "__getitem__"))
+    return not is_array and (callable(X) or hasattr(X, "__iter__"))
+
+
+def _from_matrix(X, wishes, key):
+    reading = read_training_data(X, wishes.likelihood, any_support=wishes.any_support)
+    train_rows, validation_rows = _hold_out(len(X), wishes.held_out_fraction, key)
+    feed = Resident(Source(X, reading.scale), train_rows, wishes.batch_size, validation_rows)
+    return TrainingData(reading, _units(X, reading), feed)
+
+
+def _from_tables(estimator, tables, wishes, key):
+    names, num_rows = tables[0].columns, sum(table.num_rows for table in tables)
+    is_small = num_rows * row_bytes(tables[0]) <= IN_MEMORY_BYTES
+    some = (rows.copy() for _, _, rows in blocks(tables))
+    X = read_matrix(estimator, np.concatenate(list(some)) if is_small else next(some), reset=True)
+    if names is not None:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    if is_small:
+        return _from_matrix(X, wishes, key)
+    num_held_out = _num_held_out(num_rows, wishes.held_out_fraction, MAX_HELD_OUT)
+    validation_rows = np.sort(_generator(key).choice(num_rows, num_held_out, replace=False, shuffle=False))
+    with ShareDone(wishes.progress, "reading") as bar:
+        found = scan(tables, wishes.likelihood, validation_rows, any_support=wishes.any_support, update=bar.update)
+    scale = found.reading.scale
+    held_out = (Source(found.kept, scale), np.arange(num_held_out)) if num_held_out else None
+    feed = FileFeed(tables, scale, wishes.batch_size, validation_rows, held_out)
+    return TrainingData(found.reading, found.units, feed)
+
+
+def _from_batches(estimator, X, wishes):
+    """Likelihood and units are those of the first rows, about a chunk; later batches are checked by them."""
+    reading = None
+
+    def read(batch, is_first):
+        rows = read_matrix(estimator, batch, reset=is_first)
+        if reading is not None:
+            check_rows(rows, None if wishes.any_support else reading.likelihood, scale=reading.scale)
+        return rows
+
+    feed = BatchFeed(X, read, wishes.batch_size)
+    try:
+        reading = read_training_data(feed.head, wishes.likelihood, any_support=wishes.any_support)
+    except ValueError as error:
+        raise ValueError(f"the first {len(feed.head)} rows of the batches: {error}") from None
+    feed.scale = reading.scale
+    return TrainingData(reading, _units(feed.head, reading), feed)
+
+
+def _units(X, reading):
+    return column_units(X) if LIKELIHOODS[reading.likelihood].standardize else None
+
+
+def _hold_out(num_rows, fraction, key):
+    num_held_out = _num_held_out(num_rows, fraction, num_rows)
+    if not num_held_out:
+        return np.arange(num_rows), None
+    # NumPy's, from the same key: one program less to compile before the first step.
+    shuffled = _generator(key).permutation(num_rows)
+    return np.sort(shuffled[num_held_out:]), np.sort(shuffled[:num_held_out])
+
+
+def _num_held_out(num_rows, fraction, most):
+    wanted = min(int(fraction * num_rows), most)
+    return wanted if wanted >= 10 else 0
+
+
+def _generator(key):
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)))

@@ -1,0 +1,213 @@
+"""Where the chunks of a run come from: rows that lie on the device, or rows read ahead in a thread.
+
+A feed says which rows each chunk holds and in which order they are visited, as a function of the run's key and the
+chunk's number. The loop asks for nothing else, and one compiled program serves all feeds.
+"""
+
+import queue
+import threading
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from aevb.training.source import Source
+
+MAX_CHUNK_STEPS = 250  # about a second of the paper's network: short enough to feel alive
+READ_AHEAD = 2  # chunks that wait for the device
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ChunkPlan:
+    """How an epoch is cut into chunks of equal length, so that one compiled program serves them all."""
+
+    batch_size: int
+    num_steps: int  # of a chunk
+    num_chunks: int  # of an epoch
+
+    @classmethod
+    def of(cls, num_rows: int, batch_size: int, max_steps: int | None = None) -> "ChunkPlan":
+        """Return the plan for this many rows, with at most `max_steps` steps a chunk."""
+        steps = max(num_rows // batch_size, 1)
+        if num_rows - steps * batch_size > num_rows / 20:  # rather smaller batches than many rows unread
+            steps += 1
+        num_chunks = -(-steps // (max_steps or MAX_CHUNK_STEPS))
+        # The few rows left over sit this epoch out; each epoch leaves out others.
+        return cls(min(batch_size, num_rows // steps), steps // num_chunks, num_chunks)
+
+    def chunks_of(self, epoch: int) -> range:
+        """Return the numbers of an epoch's chunks, counted from the beginning of the run."""
+        return range(epoch * self.num_chunks, (epoch + 1) * self.num_chunks)
+
+    @property
+    def samples_per_chunk(self) -> int:
+        """Rows that a chunk reads."""
+        return self.batch_size * self.num_steps
+
+    @property
+    def samples_per_epoch(self) -> int:
+        """Rows that an epoch reads."""
+        return self.samples_per_chunk * self.num_chunks
+
+
+class Chunk(NamedTuple):
+    """The data of one compiled call."""
+
+    number: int  # from the beginning of the run; the noise is a function of it
+    plan: ChunkPlan
+    source: Source
+    rows: Array  # numbers of the training rows in the source
+    order: Array  # in which their places are visited
+
+
+class Feed(Protocol):
+    """What the training loop asks of data."""
+
+    @property
+    def num_rows(self) -> int | None:
+        """N; None if nobody knows."""
+        ...
+
+    @property
+    def held_out(self) -> tuple[Source, np.ndarray] | None:
+        """The rows that judge convergence, and their numbers."""
+        ...
+
+    @property
+    def end(self) -> str:
+        """Why a run ends that nothing else has ended."""
+        ...
+
+    def samples(self, max_epochs: int) -> int | None:
+        """Return how many samples a run sees at the most; None if nobody knows."""
+        ...
+
+    def first(self) -> tuple[Source, np.ndarray]:
+        """Return rows to choose a step size by, and their numbers."""
+        ...
+
+    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
+        """Give what becomes one row of the history, one after the other: its epoch (from 1) and its chunks.
+
+        There is at least one chunk in each.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Resident:
+    """Rows on the device, shuffled anew for each epoch.
+
+    Args:
+        source: The data.
+        train_rows: Numbers of the rows to learn from.
+        batch_size: M.
+        validation_rows: Numbers of the rows that are held out; None for none.
+    """
+
+    source: Source
+    train_rows: np.ndarray
+    batch_size: int
+    validation_rows: np.ndarray | None = None
+    end = "max_epochs"
+
+    @property
+    def num_rows(self) -> int:
+        """N."""
+        return len(self.train_rows)
+
+    @property
+    def held_out(self) -> tuple[Source, np.ndarray] | None:
+        """The held-out rows."""
+        return None if self.validation_rows is None else (self.source, self.validation_rows)
+
+    def samples(self, max_epochs: int) -> int:
+        """Return how many samples a run sees at the most."""
+        return max_epochs * ChunkPlan.of(self.num_rows, self.batch_size).samples_per_epoch
+
+    def first(self) -> tuple[Source, np.ndarray]:
+        """Return all rows."""
+        return self.source, self.train_rows
+
+    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
+        """Give the epochs."""
+        plan, rows = ChunkPlan.of(self.num_rows, self.batch_size), jnp.asarray(self.train_rows)
+        for epoch in range(max_epochs):
+            order = shuffle(key, epoch, self.num_rows)
+            yield epoch + 1, (Chunk(number, plan, self.source, rows, order) for number in plan.chunks_of(epoch))
+
+
+def streamed_chunk(number: int, plan: ChunkPlan, rows: np.ndarray, scale: float, key: Array) -> Chunk:
+    """Return the chunk that holds these rows and no others, (samples_per_chunk, D), shuffled among themselves."""
+    return Chunk(number, plan, Source(rows, scale), jnp.arange(len(rows)), shuffle(key, number, len(rows)))
+
+
+def shuffle(key: Array, epoch: int, num_rows: int) -> Array:
+    """Return the order of an epoch; by NumPy, since JAX's permutation takes forty times as long."""
+    return jnp.asarray(generator(key, epoch).permutation(num_rows))
+
+
+def generator(key: Array, *numbers: int) -> np.random.Generator:
+    """Return NumPy's generator for a key and some numbers: the same for the same ones."""
+    return np.random.default_rng([*np.asarray(jax.random.key_data(key)), *numbers])
+
+
+class FeedError(Exception):
+    """The data failed, not the learner."""
+
+    def __init__(self, cause: BaseException):
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def read_ahead(items: Iterator[T]) -> Generator[T]:
+    """Give the items of an iterator, which runs in a thread a little ahead of whoever asks.
+
+    Close it (or run it to its end) to stop the thread.
+
+    Raises:
+        FeedError: The iterator failed; `cause` is its error.
+
+    Example:
+        >>> list(read_ahead(iter("abc")))
+        ['a', 'b', 'c']
+    """
+    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(READ_AHEAD)
+    is_unwanted = threading.Event()
+
+    def put(kind, value=None):
+        while not is_unwanted.is_set():
+            try:
+                return waiting.put((kind, value), timeout=0.1)
+            except queue.Full:
+                pass
+
+    def run():
+        try:
+            for item in items:
+                put("item", item)
+                if is_unwanted.is_set():
+                    return
+            put("end")
+        except BaseException as error:
+            put("error", error)
+
+    thread = threading.Thread(target=run, name="aevb-read-ahead", daemon=True)
+    thread.start()
+    try:
+        while True:
+            kind, value = waiting.get()
+            if kind == "end":
+                return
+            if kind == "error":
+                raise FeedError(value) from value
+            yield value
+    finally:
+        is_unwanted.set()
+        thread.join(timeout=1)  # one that waits for its data is left behind
