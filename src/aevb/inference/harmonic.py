@@ -3,6 +3,8 @@
 Paper: App. D.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
