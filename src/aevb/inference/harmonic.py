@@ -22,7 +22,7 @@ from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
 
 NARROWING = 0.8
-POOL_SIZE, POOL_SHARE = 1000, 0.5  # proposals from which a datapoint's chains start, and the share of the prior in them
+POOL_SHARE = 0.5  # of the prior in the proposals from which chains start
 
 
 def harmonic(
@@ -35,6 +35,7 @@ def harmonic(
     num_chains: int = 4,
     num_tuning: int = 200,
     num_leapfrog: int = 10,
+    num_proposals: int = 1000,
     target_acceptance: float = hmc.TARGET_ACCEPTANCE,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     r"""Estimate log p(x) from samples of the posterior alone.
@@ -57,6 +58,8 @@ def harmonic(
         num_chains: Chains a datapoint.
         num_tuning: Transitions that tune step sizes and mass matrices, and are thrown away.
         num_leapfrog: Leapfrog steps a transition.
+        num_proposals: Samples of q(z|x) and of the prior from which a datapoint's chains start; the more, the surer is
+            each mode found.
         target_acceptance: What the step sizes are tuned to.
 
     Returns:
@@ -68,6 +71,7 @@ def harmonic(
     tails than the posterior. The derivation holds for any q.
     """
     options = {"num_chains": num_chains, "num_tuning": num_tuning, "num_leapfrog": num_leapfrog}
+    options |= {"num_proposals": num_proposals}
     log_terms, acceptance = _log_terms(
         (generative, recognition),
         x,
@@ -88,8 +92,10 @@ def harmonic(
     return -log_mean, terms.std(axis=1) / np.sqrt(sizes), diagnostics
 
 
-@compiled("num_samples", "density", "num_chains", "num_tuning", "num_leapfrog", "target_acceptance")
-def _log_terms(models, x, keys, *, num_samples, density, num_chains, num_tuning, num_leapfrog, target_acceptance):
+@compiled("num_samples", "density", "num_chains", "num_tuning", "num_leapfrog", "num_proposals", "target_acceptance")
+def _log_terms(
+    models, x, keys, *, num_samples, density, num_chains, num_tuning, num_leapfrog, num_proposals, target_acceptance
+):
     """Return log q(z) - log p(x, z) at the fresh samples, (N, chains, samples), and the average acceptance (N,)."""
     N = len(x)
     chain_x = jnp.repeat(x, num_chains, axis=0)  # (N * C, D)
@@ -102,7 +108,8 @@ def _log_terms(models, x, keys, *, num_samples, density, num_chains, num_tuning,
 
     generative, _ = models
     log_joint = Partial(_log_joint, generative)
-    start, step_sizes = lax.map(lambda row: first_positions(models, row[0], row[1], num_chains), (x, keys))  # (N, C, J)
+    starts = (num_proposals, num_chains)
+    start, step_sizes = lax.map(lambda row: first_positions(models, row[0], row[1], *starts), (x, keys))  # (N, C, J)
     state = hmc.init(start.reshape(N * num_chains, -1), jnp.repeat(step_sizes, num_chains))
     state = hmc.tune(
         log_joint,
@@ -135,7 +142,7 @@ def _chain_diagnostics(log_terms):
     return jax.vmap(effective_sample_size)(terms), jax.vmap(potential_scale_reduction)(log_terms)
 
 
-def first_positions(models, x: Array, key: Array, num_chains: int) -> tuple[Array, Array]:
+def first_positions(models, x: Array, key: Array, num_proposals: int, num_chains: int) -> tuple[Array, Array]:
     """Return where the chains of one datapoint start (C, J), and their first step size.
 
     They are drawn by weight from a pool of proposals, so that each mode of the posterior that the pool has found gets
@@ -144,7 +151,8 @@ def first_positions(models, x: Array, key: Array, num_chains: int) -> tuple[Arra
     """
     generative, recognition = models
     key_pool, key_choice = jax.random.split(key)
-    pool, log_weights = jax.vmap(lambda key: propose(models, x, key, POOL_SHARE))(jax.random.split(key_pool, POOL_SIZE))
+    keys = jax.random.split(key_pool, num_proposals)
+    pool, log_weights = jax.vmap(lambda key: propose(models, x, key, POOL_SHARE))(keys)
     z = _spread_by_weight(pool, jax.nn.softmax(log_weights), key_choice, num_chains)  # (C, J)
     if recognition is None:
         return jax.vmap(lambda z: _climb(generative, x, z))(z), jnp.asarray(0.01, z.dtype)

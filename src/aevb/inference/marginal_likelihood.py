@@ -124,7 +124,13 @@ def _check(generative, recognition, method, num_samples, options):
     for name, allowed in [("density", DENSITIES), ("schedule", SCHEDULES)]:
         if options.get(name, next(iter(allowed))) not in allowed:
             raise ValueError(f"{name}={options[name]!r} is not known. Use one of {', '.join(map(repr, allowed))}.")
-    for name, smallest in [("num_chains", 2), ("num_leapfrog", 1), ("num_tuning", 20), ("num_points", 9)]:
+    for name, smallest in [
+        ("num_chains", 2),
+        ("num_leapfrog", 1),
+        ("num_tuning", 20),
+        ("num_proposals", 1),
+        ("num_points", 9),
+    ]:
         if options.get(name) is not None and options[name] < smallest:
             raise ValueError(f"{name}={options[name]} is too small: give {smallest} or more.")
     if not 0 <= (defensive := options.get("defensive", 0)) < 1:
