@@ -24,7 +24,7 @@ from aevb.data.reading import read_matrix, read_training_data
 from aevb.estimators import ESTIMATORS, sgvb_a, sgvb_b
 from aevb.learners import LEARNERS, OPTIMIZERS
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
-from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, split
+from aevb.models import LIKELIHOODS, OWN_PARTS, BayesianGenerativeModel, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bounds, rowwise, train
 from aevb.training.progress import ShareDone
@@ -445,6 +445,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         own = {name: getattr(self, name) for name in OWN_PARTS}
         self._n_features_out = self.latent_dim
         generative, recognition = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
+        if self.learner == "full-vb":
+            generative = BayesianGenerativeModel(generative)
         return generative, recognition if self._has_encoder() else None
 
     def _has_encoder(self):

@@ -6,10 +6,12 @@ from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.recognition import RecognitionModel
 from aevb.models.standard import LIKELIHOODS, standard_models, standard_normal
+from aevb.models.weights import BayesianGenerativeModel
 
 __all__ = [
     "LIKELIHOODS",
     "OWN_PARTS",
+    "BayesianGenerativeModel",
     "BernoulliMLP",
     "GaussianMLP",
     "GenerativeModel",
