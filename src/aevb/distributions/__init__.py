@@ -6,9 +6,10 @@ numpyro's distributions under numpyro's own names, the families of the paper's Â
 
 from numpyro.distributions import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
 
-from aevb.distributions import composition, inverse_cdf, location_scale, numerical
+from aevb.distributions import composition, flow, inverse_cdf, location_scale, numerical
 from aevb.distributions.erlang import Erlang
 from aevb.distributions.fisher_snedecor import FisherSnedecor
+from aevb.distributions.flow import Flow, starting_flow
 from aevb.distributions.rayleigh import Rayleigh
 from aevb.distributions.reciprocal import Reciprocal
 from aevb.distributions.reparameterization import Reparameterization, reparameterize
@@ -17,13 +18,16 @@ from aevb.distributions.triangular import Triangular
 __all__ = [
     "Erlang",
     "FisherSnedecor",
+    "Flow",
     "Rayleigh",
     "Reciprocal",
     "Reparameterization",
     "Triangular",
     "composition",
+    "flow",
     "inverse_cdf",
     "location_scale",
     "numerical",
     "reparameterize",
+    "starting_flow",
 ]

@@ -63,13 +63,13 @@ def student_t(q, epsilon):
 
 @register(dist.MultivariateNormal, normal_noise(lambda q: q.event_shape[0]))
 def multivariate_normal(q, epsilon):
-    return q.loc + _matrix_times_vector(q.scale_tril, epsilon)
+    return q.loc + matrix_times_vector(q.scale_tril, epsilon)
 
 
 @register(dist.LowRankMultivariateNormal, normal_noise(lambda q: sum(q.cov_factor.shape[-2:])))
 def low_rank_multivariate_normal(q, epsilon):
     shared, own = jnp.split(epsilon, [q.cov_factor.shape[-1]], axis=-1)
-    return q.loc + _matrix_times_vector(q.cov_factor, shared) + jnp.sqrt(q.cov_diag) * own
+    return q.loc + matrix_times_vector(q.cov_factor, shared) + jnp.sqrt(q.cov_diag) * own
 
 
 @register(dist.MultivariateStudentT, normal_noise(lambda q: q.event_shape[0] + 1))
@@ -78,8 +78,8 @@ def multivariate_student_t(q, epsilon):
     direction, last = epsilon[..., :-1], epsilon[..., -1:]
     df = jnp.expand_dims(q.df, -1)
     stretch = jnp.exp(-gamma_offset(df / 2, ndtr(last)) / 2)
-    return q.loc + _matrix_times_vector(q.scale_tril, stretch * direction)
+    return q.loc + matrix_times_vector(q.scale_tril, stretch * direction)
 
 
-def _matrix_times_vector(matrix, vector):
+def matrix_times_vector(matrix, vector):
     return jnp.einsum("...ij,...j->...i", matrix, vector)
