@@ -30,7 +30,7 @@ class DiagonalGaussian(eqx.Module):
 
     def __call__(self) -> Distribution:
         """Return the distribution."""
-        return dist.Normal(self.loc, jnp.exp(self.log_scale)).to_event(1)
+        return dist.Normal(self.loc, jnp.exp(self.log_scale), validate_args=False).to_event(1)
 
 
 class FullGaussian(eqx.Module):
@@ -51,7 +51,8 @@ class FullGaussian(eqx.Module):
     def __call__(self) -> Distribution:
         """Return the distribution."""
         unit_triangle = jnp.eye(len(self.loc)) + jnp.tril(self.lower, -1)
-        return dist.MultivariateNormal(self.loc, scale_tril=jnp.exp(self.log_scale)[:, None] * unit_triangle)
+        scale_tril = jnp.exp(self.log_scale)[:, None] * unit_triangle
+        return dist.MultivariateNormal(self.loc, scale_tril=scale_tril, validate_args=False)
 
 
 class LowRankGaussian(eqx.Module):
@@ -70,7 +71,7 @@ class LowRankGaussian(eqx.Module):
     def __call__(self) -> Distribution:
         """Return the distribution."""
         scale = jnp.exp(self.log_scale)
-        return dist.LowRankMultivariateNormal(self.loc, scale[:, None] * self.factor, scale**2)
+        return dist.LowRankMultivariateNormal(self.loc, scale[:, None] * self.factor, scale**2, validate_args=False)
 
 
 class CouplingFlow(eqx.Module):
@@ -86,7 +87,7 @@ class CouplingFlow(eqx.Module):
 
     def __call__(self) -> Distribution:
         """Return the distribution."""
-        return Flow(self.loc, jnp.exp(self.log_scale), self.layers)
+        return Flow(self.loc, jnp.exp(self.log_scale), self.layers, validate_args=False)
 
 
 # Name -> module for a vector of this size.
@@ -138,7 +139,9 @@ class Learnable(eqx.Module):
             values = _parameters(distribution, distribution.batch_shape)
             self.parameters = {name: bijections[name].inv(value) for name, value in values.items()}
             family = type(distribution)
-            self.rebuild = lambda **free: family(**{name: bijections[name](value) for name, value in free.items()})
+            self.rebuild = lambda **free: family(
+                **{name: bijections[name](value) for name, value in free.items()}, validate_args=False
+            )
 
     def __call__(self) -> Distribution:
         """Return the distribution."""
