@@ -66,7 +66,9 @@ class PosteriorLearner:
         zeta = posterior.draw_noise(zeta_key, (*shape[:-1], self.num_samples))
         if local is None:
             return PosteriorNoise(zeta, None)
-        M = self.num_rows if self.whole else shape[-1]
+        M = shape[-1]
+        if self.whole:  # then x is all there is
+            M, x = self.num_rows, jax.tree.map(lambda array: array[0], x)
         q = local.at(x, jnp.zeros((), int))
         return PosteriorNoise(zeta, q.draw_noise(epsilon_key, (*shape[:-1], M, self.num_samples)))
 
