@@ -23,7 +23,9 @@ STDS = np.array([15.0, 10, 16, 11, 9, 11, 10, 18])
 def by_nuts(log_joint, start, num_samples=20_000):
     """Draws of a posterior over real numbers, by name."""
     kernel = NUTS(potential_fn=lambda v: -log_joint(v), target_accept_prob=0.95)
-    chains = MCMC(kernel, num_warmup=2000, num_samples=num_samples, num_chains=2, chain_method="vectorized", progress_bar=False)
+    chains = MCMC(
+        kernel, num_warmup=2000, num_samples=num_samples, num_chains=2, chain_method="vectorized", progress_bar=False
+    )
     starts = jax.tree.map(lambda array: jnp.stack([array, array + 0.1]), start)
     chains.run(jax.random.key(0), init_params=starts)
     return jax.tree.map(np.asarray, chains.get_samples())

@@ -163,7 +163,9 @@ def _check_arguments(model, data, local_variables, local_posterior, batch_size, 
             "a function of the variables and of one datapoint."
         )
     if model.log_likelihood is not None and data is None:
-        raise ValueError("data: log_joint is the pair (log_prior, log_likelihood), and there are no datapoints. Give data=...")
+        raise ValueError(
+            "data: log_joint is the pair (log_prior, log_likelihood), and there are no datapoints. Give data=..."
+        )
     if batch_size is not None:
         check_parameter("batch_size", batch_size, kind=int, low=1)
 
@@ -255,9 +257,9 @@ def _judge(learner, trained, data, steps_per_epoch, key, seed) -> FittedPosterio
     gap = float(log_mean_exp(log_weights) - np.mean(log_weights))
     if not (k_hat <= limit or gap < NEGLIGIBLE_GAP):
         doubts.append(
-            f"k-hat is {k_hat:.2f}, above {limit:.2f}: the posterior is not of the family's shape, and what it says of "
-            'means and spreads can be far off. Try posterior="flow", another parameterization of the model, or more '
-            "steps; or sample the posterior by Markov chains."
+            f"k-hat is {k_hat:.2f}, above {limit:.2f}: the posterior has parts or tails that q does not reach, and means "
+            f"and spreads may be off; by the draws they are {gap:.2f} nats apart, or more. Try "
+            'posterior="flow", another parameterization of the model, or more steps; or use Markov chains.'
         )
     for doubt in doubts:
         warnings.warn(doubt, UserWarning, stacklevel=3)

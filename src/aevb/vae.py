@@ -30,6 +30,15 @@ from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bo
 from aevb.training.progress import ShareDone
 
 
+def _learns_from_batches(vae) -> bool:
+    if vae.learner == "full-vb":
+        raise AttributeError(
+            "learner='full-vb' weighs its prior against the size of the data set, which batches that are seen once do "
+            "not have. Call fit(X) with all rows."
+        )
+    return _learns_an_encoder(vae)
+
+
 def _learns_an_encoder(vae) -> bool:
     if vae.learner == "mcem":
         raise AttributeError(
@@ -59,11 +68,13 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             order.
         activation: Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
         posterior: q(z|x): ``"gaussian"``, with diagonal covariance.
-        learner: ``"aevb"``, or a rival of the paper's experiments: ``"wake-sleep"``, with the same networks, or
-            ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what needs q(z|x) is done by
-            Hybrid Monte Carlo or refused.
+        learner: ``"aevb"``; ``"full-vb"``, which learns a posterior over the decoder's weights instead of one value,
+            for small data: predictions average over it; or a rival of the paper's experiments: ``"wake-sleep"``, with
+            the same networks, or ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what
+            needs q(z|x) is done by Hybrid Monte Carlo or refused.
         estimator: ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Wake-sleep judges held-out
-            rows by it, and learns without; Monte Carlo EM has no use for it.
+            rows by it, and learns without; Monte Carlo EM has no use for it; full VB has the first two, eqs. (24) and
+            (22) of the paper.
         num_samples: L, draws of z for each datapoint and step.
         batch_size: M, datapoints in a step.
         optimizer: ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
@@ -76,7 +87,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             not held out.
         patience: Epochs without a better held-out bound after which learning stops; the best parameters are kept.
         parameter_prior: ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum
-            likelihood.
+            likelihood. Full VB has the prior N(0, I) on the decoder's weights, and none on the encoder's.
         prior: p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for
             N(0, I).
         encoder: Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
@@ -85,7 +96,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         progress: Whether to show a progress bar.
 
     Attributes:
-        generative_: p(z) p(x|z), an Equinox module.
+        generative_: p(z) p(x|z), an Equinox module; after ``learner="full-vb"`` the average over 20 draws of the weights,
+            of which ``generative_.mean`` is the one with the posterior means.
         recognition_: q(z|x), an Equinox module; None after ``learner="mcem"``.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
             are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
@@ -193,7 +205,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
         return self
 
-    @available_if(_learns_an_encoder)
+    @available_if(_learns_from_batches)
     def partial_fit(self, X, y=None):
         """Learn from one more batch of rows: one pass through it, from where the model is.
 
@@ -391,6 +403,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             check_parameter("optimizer", self.optimizer, choices=OPTIMIZERS)
         for width in self._hidden_widths():
             check_parameter("hidden", width, kind=int, low=1)
+        if self.learner == "full-vb":
+            check_parameter("estimator (learner='full-vb')", self.estimator, choices=("sgvb-b", "sgvb-a"))
         if self.encoder is not None and not self._has_encoder():
             raise ValueError(
                 f"encoder: learner={self.learner!r} has no use for one. Leave it out, or set learner='aevb'."
