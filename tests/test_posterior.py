@@ -1,7 +1,7 @@
 """fit_posterior against models whose posteriors are known.
 
 Fits have fixed seeds; the full-covariance ones end, where the posterior is of their family, with no Monte Carlo error
-left. Bounds are compared within 5 standard errors or the number that stands there, which was several times what was seen.
+left. Bounds are compared within 5 standard errors or the number that stands there, several times what was seen.
 """
 
 import equinox as eqx

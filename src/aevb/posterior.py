@@ -4,6 +4,7 @@ Paper: §2.3, App. F.
 """
 
 import warnings
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,9 +14,9 @@ from numpyro.distributions import Distribution
 from aevb.data.checks import check_parameter
 from aevb.inference.fitted import FittedPosterior
 from aevb.inference.importance import log_mean_exp
+from aevb.inference.log_weights import check_start, log_weights_of
 from aevb.inference.pareto import k_hat_threshold, pareto_k_hat
 from aevb.learners import OPTIMIZERS
-from aevb.inference.log_weights import check_start, log_weights_of
 from aevb.learners.posterior import PosteriorLearner
 from aevb.models import (
     POSTERIOR_FAMILIES,
@@ -34,9 +35,9 @@ from aevb.training.records import Records, check_records
 
 STEPS_AT_ONCE = 250  # of which the history has one row, where there are no minibatches
 NUM_DRAWS = 2000  # for the bound, its error and k-hat
-# The rate stays for a third of the steps and then falls by the same factor in each, so that it passes through the right
-# size for variables of every scale. Measured on a regression with exact posterior: a cosine leaves three times the error
-# with minibatches, and a fall from the first step on stops a low-rank posterior short by a tenth of its spread.
+# The rate stays for a third of the steps and then falls by the same factor in each, so that it passes through the
+# right size for variables of every scale. Measured on a regression with known posterior: a cosine leaves three times
+# the error with minibatches, and a fall from the first step on leaves a low-rank posterior's spread a tenth too small.
 CONSTANT_SHARE, FINAL_RATE = 1 / 3, 1e-3
 LEARNING_RATES = {"flow": 0.005}  # its layers do not recover from the first steps of a larger one
 LEARNING_RATE = 0.05
@@ -125,7 +126,7 @@ def fit_posterior(
     num_rows = 1 if model.log_likelihood is None else check_records(data)
     local = _read_local(local_posterior, local_variables, num_rows)
     whole = batch_size is None or batch_size >= num_rows
-    source = Records(data, whole=whole)
+    source: Any = Records(data, whole=whole)
     check_log_joint(model, q, local, source.arrays)
     rows, size = _rows(num_rows, batch_size, max_steps, whole)
     steps_per_epoch = max(len(rows) // size, 1)
@@ -200,8 +201,8 @@ def _learnable(name, part):
     if callable(part) and isinstance(part(), Distribution):
         return part
     raise TypeError(
-        f"{name}: got {part!r}; expected {', '.join(map(repr, POSTERIOR_FAMILIES))}, a numpyro distribution, an Equinox "
-        "module that returns one when called without arguments, or a dictionary of these by variable."
+        f"{name}: got {part!r}; expected {', '.join(map(repr, POSTERIOR_FAMILIES))}, a numpyro distribution, an "
+        "Equinox module that returns one when called without arguments, or a dictionary of these by variable."
     )
 
 
@@ -212,7 +213,7 @@ def _read_local(local_posterior, local_variables, num_rows):
     return None if local_variables is None else RowByRow(local_posterior, describe(local_variables), num_rows)
 
 
-def _rows(num_rows, batch_size, max_steps, whole):
+def _rows(num_rows, batch_size, max_steps, whole) -> tuple[np.ndarray, int]:
     """Return the rows of a round of steps and how many a step takes; the loop wakes once a round at the least."""
     if whole:
         return np.arange(min(STEPS_AT_ONCE, max_steps)), 1  # these are numbers of steps: each reads everything
@@ -257,8 +258,8 @@ def _judge(learner, trained, data, steps_per_epoch, key, seed) -> FittedPosterio
     gap = float(log_mean_exp(log_weights) - np.mean(log_weights))
     if not (k_hat <= limit or gap < NEGLIGIBLE_GAP):
         doubts.append(
-            f"k-hat is {k_hat:.2f}, above {limit:.2f}: the posterior has parts or tails that q does not reach, and means "
-            f"and spreads may be off; by the draws they are {gap:.2f} nats apart, or more. Try "
+            f"k-hat is {k_hat:.2f}, above {limit:.2f}: the posterior has parts or tails that q does not reach, and "
+            f"means and spreads may be off; by the draws they are {gap:.2f} nats apart, or more. Try "
             'posterior="flow", another parameterization of the model, or more steps; or use Markov chains.'
         )
     for doubt in doubts:
@@ -276,7 +277,7 @@ def _judge(learner, trained, data, steps_per_epoch, key, seed) -> FittedPosterio
         std_error=float(np.std(log_weights, ddof=1) / np.sqrt(len(log_weights))),
         k_hat=k_hat,
         history=history,
-        stopped_because={"max_epochs": "max_steps"}.get(trained.stopped_because, trained.stopped_because),
+        stopped_because=trained.stopped_because.replace("max_epochs", "max_steps"),
         seed=seed,
         data=data if local is not None else None,
         warnings=tuple(doubts),

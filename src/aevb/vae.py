@@ -96,8 +96,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         progress: Whether to show a progress bar.
 
     Attributes:
-        generative_: p(z) p(x|z), an Equinox module; after ``learner="full-vb"`` the average over 20 draws of the weights,
-            of which ``generative_.mean`` is the one with the posterior means.
+        generative_: p(z) p(x|z), an Equinox module; after ``learner="full-vb"`` the average over 20 draws of the
+            weights, of which ``generative_.mean`` is the one with the posterior means.
         recognition_: q(z|x), an Equinox module; None after ``learner="mcem"``.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
             are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
@@ -458,6 +458,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         sizes = data_dim, int(self.latent_dim), tuple(map(int, self._hidden_widths()))
         own = {name: getattr(self, name) for name in OWN_PARTS}
         self._n_features_out = self.latent_dim
+        generative: Any
         generative, recognition = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
         if self.learner == "full-vb":
             generative = BayesianGenerativeModel(generative)

@@ -39,7 +39,7 @@ def full_vb_a(
     Returns:
         The bound of the whole data set in nats, a scalar.
 
-    Paper: eqs. (13), (14), (16), (18), (20), (21), and (22), Algorithm 2, App. F.
+    Paper: eqs. (14), (16), (18), (20), (21), and (22), App. F.
     Deviates: a draw of the parameters serves all datapoints of a minibatch; the paper has one for each.
     """
 

@@ -52,7 +52,7 @@ class Learner(Protocol):
 
 def start(parts, optimizer: optax.GradientTransformation, learning_rate: float, memory: Any = ()) -> LearnerState:
     """Return the state that starts from a model in parts, see :func:`aevb.models.split`."""
-    # Of their own type, not a "weak" one that gives way to another: or the step would be compiled again after the first.
+    # Not of a "weak" type, which gives way to others: the step would change it, and be compiled again.
     parameters = jax.tree.map(lambda p: jnp.asarray(p, p.dtype), parts.parameters)
     return LearnerState(parameters, parts.constants, optimizer.init(parameters), jnp.asarray(learning_rate), memory)
 

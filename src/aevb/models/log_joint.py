@@ -51,7 +51,8 @@ def check_log_joint(model: LogJoint, posterior: Posterior, local: Any, data: Any
 
 def check_supports(posterior: Posterior, variables: Variables) -> None:
     """Refuse a posterior of the user's own that draws something else than the variables described."""
-    given, wanted = _as_dict(posterior.distributions()), variables.variables
+    given: dict[Any, Any] = _as_dict(posterior.distributions())
+    wanted = variables.variables
     if set(given) != set(wanted):
         raise ValueError(
             f"posterior: it draws {_names(given)}, and the variables are {_names(wanted)}. Name the same in both."

@@ -55,7 +55,7 @@ class Posterior(eqx.Module):
     def log_prob(self, point: Any) -> Array:
         """Return log q at one point, in the coordinates of the point."""
         terms = self._each(lambda q, value: jnp.sum(jnp.asarray(q.log_prob(value))), point)
-        return sum(jax.tree.leaves(terms))
+        return sum(jax.tree.leaves(terms), start=jnp.zeros(()))
 
     def read(self, point: Any) -> tuple[Any, Array]:
         """Return the variables at a point, and the log-determinant of the Jacobian there."""

@@ -77,7 +77,8 @@ class BayesianGenerativeModel(eqx.Module):
         return self._sum(lambda mu, v: (mu**2 + jnp.expm1(v) - v) / 2, split(self.mean).parameters, self.log_variance)
 
     def _sum(self, function, *trees):
-        return sum(jax.tree.leaves(jax.tree.map(lambda *leaves: jnp.sum(function(*leaves)), *trees)))
+        terms = jax.tree.leaves(jax.tree.map(lambda *leaves: jnp.sum(function(*leaves)), *trees))
+        return sum(terms, start=jnp.zeros(()))
 
     # ---- the average over q(theta) -----------------------------------------------------------------------------------
 
