@@ -108,8 +108,9 @@ def test_positive_variables_and_their_jacobian():
         prior += dist.Normal(m0, (k0 * v["tau"]) ** -0.5).log_prob(v["mu"])
         return prior + dist.Normal(v["mu"], v["tau"] ** -0.5).log_prob(x).sum()
 
-    with pytest.warns(UserWarning, match=r"k-hat .* 0\.0\d nats"):  # mu has the tails of Student's t, q a Gaussian's
-        fitted = fit(normal_gamma, data=x, variables={"mu": (), "tau": constraints.positive})
+    fitted = fit(normal_gamma, data=x, variables={"mu": (), "tau": constraints.positive})
+    assert fitted.k_hat > 0.7  # mu has the tails of Student's t, q a Gaussian's
+    assert fitted.warnings == ()  # but there is next to nothing in them
     draws = fitted.sample(100_000)
     exact = {"mu": (m, np.sqrt(b / (k * (a - 1)))), "tau": (a / b, np.sqrt(a) / b)}
     for name, (mean, std) in exact.items():

@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from aevb.models import LIKELIHOODS, OWN_PARTS, join, named_leaves, split
+from aevb.models import LIKELIHOODS, OWN_PARTS, named_leaves, split
 
 if TYPE_CHECKING:
     from aevb.vae import VAE
@@ -136,7 +136,7 @@ def _check_own(own, saved_names):
 
 def _named_arrays(vae):
     """All arrays of a model by name: parameters, constants, and the optimizer's memory."""
-    parameters, constants, _ = split((vae.generative_, vae.recognition_))
+    parameters, constants, _ = split(vae._learned_models())
     parts = {"parameters": parameters, "constants": constants, "optimizer": vae._optimizer_state}
     return {name: np.asarray(leaf) for name, leaf in named_leaves(parts)}
 
@@ -151,7 +151,8 @@ def _fill(vae, arrays, with_optimizer):
         parts["optimizer"] = state.optimizer_state
     leaves = [_matching(arrays, name, leaf) for name, leaf in named_leaves(parts)]
     filled = jax.tree.unflatten(jax.tree.structure(parts), leaves)
-    vae.generative_, vae.recognition_ = join(filled["parameters"], filled["constants"], learner.skeleton)
+    state = state._replace(parameters=filled["parameters"], constants=filled["constants"])
+    vae.generative_, vae.recognition_ = learner.models(state)
     vae._optimizer_state = filled.get("optimizer")
 
 

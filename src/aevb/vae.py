@@ -4,6 +4,7 @@ Paper: §3.
 """
 
 import warnings
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from numpyro.distributions import Distribution
-from numpyro.distributions.batch_util import promote_batch_shape
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -21,22 +21,14 @@ from aevb import tasks
 from aevb.conventions import MethodAndParameter, unchanged_on_error
 from aevb.data.checks import check_parameter, check_rows, column_units
 from aevb.data.reading import read_matrix, read_training_data
-from aevb.estimators import ESTIMATORS, sgvb_a, sgvb_b
-from aevb.learners import LEARNERS, OPTIMIZERS
+from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
+from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
-from aevb.models import LIKELIHOODS, OWN_PARTS, BayesianGenerativeModel, assemble, check_models, split
+from aevb.learners.unamortized import start_row
+from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, BayesianGenerativeModel, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 from aevb.training import ADAGRAD_STEP_SIZES, Source, choose_step_size, lower_bounds, rowwise, train
 from aevb.training.progress import ShareDone
-
-
-def _learns_from_batches(vae) -> bool:
-    if vae.learner == "full-vb":
-        raise AttributeError(
-            "learner='full-vb' weighs its prior against the size of the data set, which batches that are seen once do "
-            "not have. Call fit(X) with all rows."
-        )
-    return _learns_an_encoder(vae)
 
 
 def _learns_an_encoder(vae) -> bool:
@@ -46,6 +38,20 @@ def _learns_an_encoder(vae) -> bool:
             'transform(X) gives posterior means, log_likelihood(X, method="hmc") estimates log p(x).'
         )
     return True
+
+
+def _learns_from_batches(vae) -> bool:
+    if vae.learner == "full-vb":
+        raise AttributeError(
+            "learner='full-vb' weighs its prior against the size of the data set, which batches that are seen once do "
+            "not have. Call fit(X) with all rows."
+        )
+    if not vae.amortized:
+        raise AttributeError(
+            "amortized=False keeps a q(z) for each training row, and improves it at each visit: there is no learning "
+            "from batches that are seen once. Call fit(X), or set amortized=True."
+        )
+    return _learns_an_encoder(vae)
 
 
 class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -67,14 +73,21 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         hidden: Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
             order.
         activation: Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
-        posterior: q(z|x): ``"gaussian"``, with diagonal covariance.
+        posterior: The family of q(z|x): ``"gaussian"``, with diagonal covariance, ``"full-gaussian"``, ``"flow"``
+            (coupling layers), or one of independent variables: ``"laplace"``, ``"student-t"`` (more than 2 degrees of
+            freedom, so that means and variances exist), ``"logistic"``, ``"gumbel"``, ``"lognormal"``, ``"gamma"``,
+            ``"weibull"``, ``"exponential"``, ``"beta"``; or ``"dirichlet"``, with z on the simplex.
+        amortized: Whether an encoder gives q(z|x). If not, each training row has a q(z) of its own, improved at each
+            visit, and `transform`, `posterior` and `score` find that of any row by ascent on its bound, in a thousand
+            steps; nothing is held out, and learning runs for `max_epochs`.
         learner: ``"aevb"``; ``"full-vb"``, which learns a posterior over the decoder's weights instead of one value,
             for small data: predictions average over it; or a rival of the paper's experiments: ``"wake-sleep"``, with
             the same networks, or ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what
             needs q(z|x) is done by Hybrid Monte Carlo or refused.
-        estimator: ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Wake-sleep judges held-out
-            rows by it, and learns without; Monte Carlo EM has no use for it; full VB has the first two, eqs. (24) and
-            (22) of the paper.
+        estimator: ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Where KL(q‖p) has no closed
+            form, ``"sgvb-b"`` gives way to ``"sgvb-a"``, which samples it; ``estimator_`` tells. Wake-sleep judges
+            held-out rows by it, and learns without; Monte Carlo EM has no use for it; full VB has the first two, which
+            are eqs. (24) and (22) of the paper.
         num_samples: L, draws of z for each datapoint and step.
         batch_size: M, datapoints in a step.
         optimizer: ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
@@ -88,8 +101,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         patience: Epochs without a better held-out bound after which learning stops; the best parameters are kept.
         parameter_prior: ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum
             likelihood. Full VB has the prior N(0, I) on the decoder's weights, and none on the encoder's.
-        prior: p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for
-            N(0, I).
+        prior: p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for the
+            one that matches the posterior: N(0, I), or the family's standard member, such as Gamma(1, 1), Beta(1, 1) or
+            a Dirichlet distribution with concentrations 1.
         encoder: Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
         decoder: Your own network for p(x|z): an Equinox module from one z to a numpyro distribution.
         random_state: As in scikit-learn, but 0 by default: the same data give the same model.
@@ -98,10 +112,12 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Attributes:
         generative_: p(z) p(x|z), an Equinox module; after ``learner="full-vb"`` the average over 20 draws of the
             weights, of which ``generative_.mean`` is the one with the posterior means.
-        recognition_: q(z|x), an Equinox module; None after ``learner="mcem"``.
+        recognition_: q(z|x), an Equinox module; with ``amortized=False`` one that searches for it, and None after
+            ``learner="mcem"``.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
             are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds.
         likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
+        estimator_: The estimator in use.
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"interrupted"`` or ``"diverged"``.
 
@@ -124,6 +140,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         hidden=(500,),
         activation="gelu",
         posterior="gaussian",
+        amortized=True,
         learner="aevb",
         estimator="sgvb-b",
         num_samples=1,
@@ -146,6 +163,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.hidden = hidden
         self.activation = activation
         self.posterior = posterior
+        self.amortized = amortized
         self.learner = learner
         self.estimator = estimator
         self.num_samples = num_samples
@@ -273,7 +291,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return q(z|x) for the rows of X: one numpyro distribution with batch shape (n,)."""
         rows, source, _ = self._read(X)
         self._check_encoder("posterior", "transform(X) gives posterior means by Hybrid Monte Carlo")
-        return promote_batch_shape(rowwise(tasks.encode, self.recognition_, source, rows))
+        return tasks.promote_batch(rowwise(tasks.encode, self.recognition_, source, rows))
 
     def inverse_transform(self, Z):
         """Return the decoder's mean for each row of Z, (n, D); bytes fitted as grey levels come back in [0, 1]."""
@@ -311,9 +329,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def score_samples(self, X, *, num_samples=None):
         """Return the estimated lower bound of log p(x) for each row of X, in nats.
 
-        It is estimator B where ``estimator="sgvb-b"``, else A, also for a model that learned by another bound. The
-        noise is a function of `random_state` and the row, so the value of a row is always the same, and equal rows have
-        equal noise: for data with few distinct rows raise `num_samples`.
+        It is estimator B where ``estimator_`` is ``"sgvb-b"``, else A, also for a model that learned by another bound.
+        The noise is a function of `random_state` and the row, so the value of a row is always the same, and equal rows
+        have equal noise: for data with few distinct rows raise `num_samples`.
 
         Args:
             X: (n, D).
@@ -326,7 +344,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_parameter("num_samples", num_samples, kind=int, low=1)
         rows, source, _ = self._read(X)
         self._check_encoder("score_samples", 'log_likelihood(X, method="hmc") estimates log p(x) itself')
-        bound = sgvb_b if self.estimator == "sgvb-b" else sgvb_a
+        bound = sgvb_b if self.estimator_ == "sgvb-b" else sgvb_a
         key = jax.random.key(self.seed_)
         models = self.generative_, self.recognition_
         return lower_bounds(*models, source, rows, key, bound, num_samples).astype(np.float64)
@@ -386,7 +404,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_parameter("latent_dim", self.latent_dim, kind=int, low=1)
         check_parameter("likelihood", self.likelihood, choices=("auto", *LIKELIHOODS))
         check_parameter("activation", self.activation, choices=ACTIVATIONS)
-        check_parameter("posterior", self.get_params()["posterior"], choices=("gaussian",))
+        check_parameter("posterior", self.get_params()["posterior"], choices=POSTERIORS)
         check_parameter("learner", self.learner, choices=LEARNERS)
         check_parameter("estimator", self.estimator, choices=ESTIMATORS)
         check_parameter("num_samples", self.num_samples, kind=int, low=1)
@@ -405,9 +423,14 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             check_parameter("hidden", width, kind=int, low=1)
         if self.learner == "full-vb":
             check_parameter("estimator (learner='full-vb')", self.estimator, choices=("sgvb-b", "sgvb-a"))
+        if not isinstance(self.amortized, bool | np.bool_):
+            raise ValueError(f"amortized={self.amortized!r} has to be True or False.")
+        if self.learner != "aevb" and not self.amortized:
+            raise ValueError(f"amortized=False is for learner='aevb', and learner={self.learner!r} was given.")
         if self.encoder is not None and not self._has_encoder():
+            reason = f"learner={self.learner!r}" if self.amortized else "amortized=False"
             raise ValueError(
-                f"encoder: learner={self.learner!r} has no use for one. Leave it out, or set learner='aevb'."
+                f"encoder: {reason} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
             )
 
     def _check_training_data(self, X):
@@ -449,8 +472,9 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         init_key, key = jax.random.split(jax.random.key(self.seed_))
         units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
         models = self._build_models(X.shape[1], units, init_key)
-        if any(getattr(self, name) is not None for name in OWN_PARTS):
-            check_models(*models, X.shape[1], self.latent_dim, ESTIMATORS[self.estimator], self.num_samples)
+        if self.learner == "mcem" or any(getattr(self, name) is not None for name in OWN_PARTS):
+            estimator = sgvb_a if self.estimator == "sgvb-b" else ESTIMATORS[self.estimator]
+            check_models(*models, X.shape[1], self.latent_dim, estimator, self.num_samples)
         self.learning_rate_ = self._initial_learning_rate()
         return models, key
 
@@ -458,14 +482,17 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         sizes = data_dim, int(self.latent_dim), tuple(map(int, self._hidden_widths()))
         own = {name: getattr(self, name) for name in OWN_PARTS}
         self._n_features_out = self.latent_dim
+        own["posterior"] = self.get_params()["posterior"]
         generative: Any
         generative, recognition = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
         if self.learner == "full-vb":
             generative = BayesianGenerativeModel(generative)
-        return generative, recognition if self._has_encoder() else None
+        if not self.amortized:
+            recognition = start_row(own["posterior"], int(self.latent_dim)).recognition
+        return generative, None if self.learner == "mcem" else recognition
 
     def _has_encoder(self):
-        return self.learner != "mcem"
+        return self.learner != "mcem" and self.amortized
 
     def _initial_learning_rate(self):
         if isinstance(self.optimizer, optax.GradientTransformation):
@@ -474,15 +501,25 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _start_learner(self, models, num_data, key, parameter_prior=None):
         use_prior = self.parameter_prior == "normal" if parameter_prior is None else parameter_prior
-        learner = LEARNERS[self.learner](
+        self.estimator_ = self._choose_estimator(*models)
+        kind = LEARNERS[self.learner]
+        if not self.amortized:
+            family = {"posterior": self.get_params()["posterior"], "latent_dim": int(self.latent_dim)}
+            kind, models = partial(Unamortized, **family), (models[0], None)
+        learner = kind(
             skeleton=split(models).skeleton,
             num_data=num_data,
-            estimator=ESTIMATORS[self.estimator],
+            estimator=ESTIMATORS[self.estimator_],
             num_samples=self.num_samples,
             optimizer=OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer,
             parameter_prior=use_prior,
         )
         return learner, learner.init(models, self.learning_rate_ or 0.0, key)
+
+    def _choose_estimator(self, generative, recognition):
+        if self.estimator != "sgvb-b" or recognition is None:
+            return self.estimator
+        return "sgvb-b" if has_analytic_kl(generative, recognition, getattr(self, "n_features_in_")) else "sgvb-a"  # noqa: B009
 
     def _hold_out(self, num_rows, key):
         num_held_out = int(self.validation_fraction * num_rows)
@@ -491,6 +528,10 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         # NumPy's, from the same key: one program less to compile before the first step.
         shuffled = np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(num_rows)
         return np.sort(shuffled[num_held_out:]), np.sort(shuffled[:num_held_out])
+
+    def _learned_models(self):
+        """Return what `split` takes apart for a file: an encoder that only searches has nothing of its own."""
+        return self.generative_, self.recognition_ if self.amortized else None
 
     def _keep(self, learner, state):
         self.generative_, self.recognition_ = learner.models(state)

@@ -1,4 +1,4 @@
-"""Coupling flows: draws, densities and shapes. Nothing here fails by chance: noise is fixed and identities are exact."""
+"""Coupling flows: draws, densities and shapes. Nothing here fails by chance: noise is fixed, identities are exact."""
 
 import jax
 import jax.numpy as jnp

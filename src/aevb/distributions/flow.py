@@ -123,8 +123,8 @@ def starting_flow(key: Array, num_dimensions: int, num_layers: int = 4, width: i
     """
     shapes = coupling_shapes(num_dimensions, width)
     layers = []
-    for key in jax.random.split(key, num_layers):
-        weight_in = jax.random.normal(key, shapes["weight_in"]) / max(num_dimensions // 2, 1) ** 0.5
+    for layer_key in jax.random.split(key, num_layers):
+        weight_in = jax.random.normal(layer_key, shapes["weight_in"]) / max(num_dimensions // 2, 1) ** 0.5
         zeros = {name: jnp.zeros(shape) for name, shape in shapes.items()}
         layers.append({**zeros, "weight_in": weight_in})
     return Flow(jnp.zeros(num_dimensions), jnp.ones(num_dimensions), layers)

@@ -6,7 +6,7 @@ the noise that the recognition model needs. `vmap` makes the batch, and `minibat
 
 from aevb.estimators.full_vb import full_vb_a, full_vb_b
 from aevb.estimators.importance import importance
-from aevb.estimators.kl import analytic_kl
+from aevb.estimators.kl import analytic_kl, has_analytic_kl
 from aevb.estimators.minibatch import minibatch
 from aevb.estimators.score_function import score_function
 from aevb.estimators.sgvb import sgvb_a, sgvb_b
@@ -18,6 +18,7 @@ __all__ = [
     "analytic_kl",
     "full_vb_a",
     "full_vb_b",
+    "has_analytic_kl",
     "importance",
     "minibatch",
     "score_function",

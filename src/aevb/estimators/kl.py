@@ -3,11 +3,18 @@
 Paper: App. B.
 """
 
+import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import Distribution
 from numpyro.distributions.kl import kl_divergence
+
+from aevb.models import GenerativeModel, RecognitionModel
+
+
+class NoClosedFormError(TypeError):
+    """A pair of families whose KL divergence is not known."""
 
 
 def analytic_kl(q: Distribution, p: Distribution) -> Array:
@@ -29,7 +36,7 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
         The divergence, one number for each element of the batch shape.
 
     Raises:
-        TypeError: There is no closed form for this pair.
+        NoClosedFormError: There is none for this pair.
 
     Example:
         >>> from aevb.distributions import Normal
@@ -46,10 +53,23 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
     try:
         return kl_divergence(q, p)
     except NotImplementedError:
-        raise TypeError(
+        raise NoClosedFormError(
             f'estimator "sgvb-b" needs a closed form of KL(q || p), and there is none for q = {_name(q)} and '
             f'p = {_name(p)}. Use estimator="sgvb-a", which samples that term too.'
         ) from None
+
+
+def has_analytic_kl(generative: GenerativeModel, recognition: RecognitionModel, data_dim: int) -> bool:
+    """Whether estimator B can treat these models: whether :func:`analytic_kl` knows their pair of families."""
+
+    def divergence(x):
+        return analytic_kl(recognition(x), generative.latent_distribution())
+
+    try:
+        jax.eval_shape(divergence, jnp.zeros(data_dim))
+    except NoClosedFormError:
+        return False
+    return True
 
 
 def _is_diagonal_gaussian(d):

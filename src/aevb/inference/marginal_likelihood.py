@@ -106,7 +106,7 @@ def _check(generative, recognition, method, num_samples, options):
             f'method="quadrature" integrates over one or two latent dimensions, and the model has {J}. '
             'Use method="ais" or "importance".'
         )
-    if method in ("hmc", "ais") and not has_real_support(generative.latent_distribution()):
+    if method != "importance" and not has_real_support(generative.latent_distribution()):
         raise ValueError(
             f"method={method!r} moves z over all real numbers, and the prior's support is "
             f'{generative.latent_distribution().support}. Use method="importance".'

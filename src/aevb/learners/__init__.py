@@ -5,6 +5,7 @@ from aevb.learners.ascent import Learner, LearnerState, StepInfo
 from aevb.learners.full_vb import FullVB
 from aevb.learners.mcem import MCEM
 from aevb.learners.optimizers import OPTIMIZERS, adagrad
+from aevb.learners.unamortized import Unamortized
 from aevb.learners.wake_sleep import WakeSleep
 
 LEARNERS = {"aevb": AEVB, "wake-sleep": WakeSleep, "mcem": MCEM, "full-vb": FullVB}
@@ -18,6 +19,7 @@ __all__ = [
     "Learner",
     "LearnerState",
     "StepInfo",
+    "Unamortized",
     "WakeSleep",
     "adagrad",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Distribution, constraints
+from numpyro.distributions import Distribution, biject_to, constraints
 
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import join, split
@@ -18,7 +18,17 @@ OWN_PARTS = ("prior", "encoder", "decoder")
 
 
 def assemble(
-    sizes, likelihood: str, activation: str, units, init: str, key, *, prior=None, encoder=None, decoder=None
+    sizes,
+    likelihood: str,
+    activation: str,
+    units,
+    init: str,
+    key,
+    *,
+    posterior: str = "gaussian",
+    prior=None,
+    encoder=None,
+    decoder=None,
 ) -> tuple[GenerativeModel, RecognitionModel]:
     """Return models with starting values; parts of the user's own come with their own.
 
@@ -29,11 +39,12 @@ def assemble(
         units: Means and standard deviations of the columns, or None.
         init: See :func:`aevb.networks.initialize`.
         key: Random key of the starting values.
+        posterior: See :func:`standard_models`.
         prior: A part of the user's own, or None for the standard one; likewise
         encoder: and
         decoder: for theirs.
     """
-    generative, recognition = _starting_models(sizes, likelihood, activation, units, key, init)
+    generative, recognition = _starting_models(sizes, likelihood, activation, units, key, init, posterior)
     return (
         GenerativeModel(
             generative.prior if prior is None else prior, generative.decoder if decoder is None else decoder
@@ -43,9 +54,9 @@ def assemble(
 
 
 @eqx.filter_jit  # one program; each array's own would take a second longer
-def _starting_models(sizes, likelihood, activation, units, key, init):
+def _starting_models(sizes, likelihood, activation, units, key, init, posterior):
     parameters, constants, skeleton = split(
-        standard_models(*sizes, likelihood=likelihood, activation=activation, units=units)
+        standard_models(*sizes, likelihood=likelihood, activation=activation, units=units, posterior=posterior)
     )
     return join(initialize(parameters, key, init), constants, skeleton)
 
@@ -58,7 +69,7 @@ def check_models(
     estimator: Callable,
     num_samples: int,
 ) -> None:
-    """Refuse parts that do not fit together, and an estimator that cannot treat them, by tracing alone."""
+    """Refuse parts that do not fit together, and an estimator that cannot treat them; no estimate is computed."""
     x, z, key = jnp.zeros(data_dim), jnp.zeros(latent_dim), jax.random.key(0)
     parts: dict[str, tuple[Callable, tuple, str]] = {
         "prior": (generative.latent_distribution, z.shape, "latent_dim"),
@@ -73,8 +84,22 @@ def check_models(
     if recognition is None:
         _check_real_support(generative.latent_distribution())
         return
+    _check_supports(recognition(x), generative.latent_distribution())
     noise = jax.eval_shape(lambda: recognition.noise(x).sample(key, (num_samples,)))
     jax.eval_shape(lambda noise: estimator(generative, recognition, x, noise), noise)
+
+
+def _check_supports(q, prior):
+    """Refuse a posterior that reaches where the prior has no density: the bound is minus infinity there."""
+    to_support = biject_to(q.support)
+    real = jnp.ones(to_support.inverse_shape(q.event_shape))
+    z = jnp.stack([jnp.asarray(to_support(3 * real)), jnp.asarray(to_support(-3 * real))])
+    if not jnp.all(prior.support(z)):
+        raise ValueError(
+            f"prior: its support is {prior.support}, and the posterior's, {q.support}, reaches beyond it. "
+            "Give a posterior=... of the same support, such as 'gamma' for positive z, 'beta' for z between 0 and 1, "
+            "'dirichlet' for z on the simplex, or another prior."
+        )
 
 
 def _check_real_support(prior):
@@ -82,7 +107,8 @@ def _check_real_support(prior):
     if not has_real_support(prior):
         raise ValueError(
             "prior: without an encoder z is sampled by Hybrid Monte Carlo over all real numbers, and the prior's "
-            f"support is {prior.support}. Give a prior on the real line, or use learner='aevb'."
+            f"support is {prior.support}. Give a prior on the real line, leave posterior='gaussian', "
+            "or use learner='aevb'."
         )
 
 

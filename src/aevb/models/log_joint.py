@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from aevb.models.posterior import Posterior
+from aevb.models.variable_posterior import Posterior
 from aevb.models.variables import Variables, as_structure
 
 

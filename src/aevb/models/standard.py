@@ -9,6 +9,7 @@ from jax import Array
 
 from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
+from aevb.models.posteriors import POSTERIORS
 from aevb.models.recognition import RecognitionModel
 
 
@@ -31,11 +32,6 @@ LIKELIHOODS = {
 }
 
 
-def standard_normal(latent_dim: int) -> dist.Distribution:
-    """Return the prior N(0, I)."""
-    return dist.Normal(jnp.zeros(latent_dim), jnp.ones(latent_dim)).to_event(1)
-
-
 def standard_models(
     data_dim: int,
     latent_dim: int,
@@ -43,6 +39,7 @@ def standard_models(
     likelihood: str,
     activation: str = "tanh",
     units: tuple[Array, Array] | None = None,
+    posterior: str = "gaussian",
 ) -> tuple[GenerativeModel, RecognitionModel]:
     """Return the variational auto-encoder of §3, its parameters zero.
 
@@ -53,15 +50,17 @@ def standard_models(
         likelihood: A key of ``LIKELIHOODS``.
         activation: See :class:`aevb.networks.MLP`.
         units: Means and standard deviations of the columns, for networks that see standardized data.
+        posterior: A key of ``POSTERIORS``.
 
     Returns:
-        The generative model, with prior N(0, I), and the recognition model.
+        The generative model, with the prior that matches the posterior, N(0, I) for Gaussians, and the recognition
+        model.
 
     Paper: §3.
     """
     decoder = LIKELIHOODS[likelihood].decoder(latent_dim, tuple(hidden), data_dim, activation)
-    encoder = GaussianMLP(data_dim, tuple(reversed(hidden)), latent_dim, activation)
+    encoder = POSTERIORS[posterior].encoder(data_dim, tuple(reversed(hidden)), latent_dim, activation)
     if units is not None:
         gaussian = dist.Normal(*map(jnp.asarray, units))
         encoder, decoder = Rescaled(encoder, gaussian, "input"), Rescaled(decoder, gaussian, "output")
-    return GenerativeModel(standard_normal(latent_dim), decoder), RecognitionModel(encoder)
+    return GenerativeModel(POSTERIORS[posterior].prior(latent_dim), decoder), RecognitionModel(encoder)

@@ -42,8 +42,8 @@ class Variables:
         >>> variables.size
         3
         >>> values, log_det = variables.constrain(jnp.zeros(3))
-        >>> print(values["rate"], values["weights"].round(2))
-        1.0 [0.33 0.33 0.33]
+        >>> print(values["rate"], values["weights"].shape)
+        1.0 (3,)
     """
 
     variables: dict[str | None, Variable]

@@ -6,6 +6,8 @@ Paper: §2.1.
 import jax
 import jax.numpy as jnp
 from jax import lax
+from numpyro.distributions import Distribution
+from numpyro.distributions.batch_util import promote_batch_shape
 
 from aevb.inference.rows import fingerprint
 
@@ -20,6 +22,19 @@ def posterior_mean(recognition, x):
 def encode(recognition, x):
     """Return q(z|x)."""
     return recognition(x)
+
+
+def promote_batch(q):
+    """Return a distribution that `vmap` made, with its batch shape.
+
+    numpyro's own function leaves out distributions inside of others, such as the Gaussian of a log-normal, which then
+    draw one row's noise for all.
+    """
+    q = promote_batch_shape(q)
+    for name in q.gather_pytree_data_fields():
+        if isinstance(getattr(q, name, None), Distribution):
+            setattr(q, name, promote_batch(getattr(q, name)))
+    return q
 
 
 def posterior_mean_by_hmc(generative, x, key):

@@ -1,0 +1,170 @@
+"""Variational Bayes without an encoder: a q(z) of its own for each datapoint.
+
+Paper: §2.1, §2.2.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax import Array, lax
+from numpyro.distributions import Distribution
+
+from aevb.estimators import sgvb_b
+from aevb.inference.rows import fingerprint
+from aevb.learners.ascent import LearnerState, StepInfo, ascend, map_optimizer, start
+from aevb.learners.optimizers import OPTIMIZERS
+from aevb.models import POSTERIORS, GenerativeModel, RecognitionModel, Skeleton, join, split
+from aevb.networks import initialize
+
+# Of a datapoint's q(z): it is visited a few times an epoch only, so its steps are long, and shrink as they go on.
+ROW_OPTIMIZER = optax.adam(lambda count: 0.1 / jnp.sqrt(1 + count / 100))
+NUM_STEPS, NUM_DRAWS = 1000, 4  # to find q(z) of a new datapoint
+
+
+class WithoutCondition(eqx.Module):
+    """An encoder that does not look at x: q(z), from a network of an empty input."""
+
+    conditional: Callable[[Array], Distribution]
+
+    def __call__(self, x: Array) -> Distribution:
+        """Return q(z)."""
+        return self.conditional(jnp.zeros(0))
+
+
+class Row(NamedTuple):
+    """What belongs to one datapoint."""
+
+    recognition: Any  # its q(z), a RecognitionModel that does not look at x
+    optimizer_state: Any
+
+
+def start_row(posterior: str, latent_dim: int) -> Row:
+    """Return the q(z) of this family from which every datapoint starts."""
+    conditional = POSTERIORS[posterior].encoder(0, (), latent_dim)
+    recognition = RecognitionModel(WithoutCondition(initialize(conditional, jax.random.key(0))))
+    return Row(recognition, ROW_OPTIMIZER.init(eqx.filter(recognition, eqx.is_inexact_array)))
+
+
+def improve(row: Row, estimator: Callable, generative: GenerativeModel, x: Array, epsilon: Array) -> Row:
+    """Move one datapoint's q(z) along the gradient of its bound, the model being held fixed."""
+    gradient = jax.grad(lambda recognition: -estimator(generative, recognition, x, epsilon))(row.recognition)
+    updates, optimizer_state = ROW_OPTIMIZER.update(gradient, row.optimizer_state)
+    return Row(optax.apply_updates(row.recognition, updates), optimizer_state)
+
+
+class OptimizedEncoder(eqx.Module):
+    """q(z) of any datapoint, found by ascent on its bound whenever it is asked for.
+
+    It takes thousands of gradients of the decoder where an encoder takes one pass. The parameters are averaged over the
+    second half of the way, and the noise is a function of x, so that the same x has the same q.
+
+    Args:
+        generative: p(z) p(x|z).
+        posterior: A key of :data:`aevb.models.POSTERIORS`.
+        latent_dim: J.
+        estimator: The bound to ascend.
+
+    Paper: §2.2.
+    """
+
+    generative: GenerativeModel
+    posterior: str = eqx.field(static=True)
+    latent_dim: int = eqx.field(static=True)
+    estimator: Callable = eqx.field(static=True)
+
+    def __call__(self, x: Array) -> Distribution:
+        """Return q(z) for one x."""
+        row = start_row(self.posterior, self.latent_dim)
+        key = jax.random.fold_in(jax.random.key(1), fingerprint(x))
+        noise = jnp.asarray(row.recognition.noise(x).sample(key, (NUM_STEPS, NUM_DRAWS)))
+
+        def step(row, epsilon):
+            row = improve(row, self.estimator, self.generative, x, epsilon)
+            return row, row.recognition
+
+        row, _ = lax.scan(step, row, noise[: NUM_STEPS // 2])
+        _, visited = lax.scan(step, row, noise[NUM_STEPS // 2 :])
+        return jax.tree.map(lambda values: jnp.mean(values, axis=0), visited)(x)
+
+
+@dataclass(frozen=True)
+class Unamortized:
+    r"""Stochastic ascent on the lower bound, with variational parameters for each datapoint instead of an encoder.
+
+    .. math:: \lambda_i \leftarrow \lambda_i + \mathrm{update}(\nabla_{\lambda_i} \tilde L(\theta, \lambda_i; x^{(i)})),
+        \quad i \in M; \qquad
+        \theta \leftarrow \theta + \mathrm{update}\left(\nabla_\theta \frac{1}{M} \sum_i \tilde L\right)
+
+    Each step improves the q's of its minibatch some times, and then the weights once. Every datapoint has an optimizer
+    of its own, which rests while others are visited: moments never move a q that was not looked at.
+
+    Args:
+        skeleton: Skeleton of the pair (generative, None), see :func:`aevb.models.split`.
+        num_data: N.
+        estimator: Bound of one datapoint, see :mod:`aevb.estimators`.
+        num_samples: L.
+        optimizer: optax transformation that *minimizes*, for the weights; its updates are multiplied by the state's
+            learning rate.
+        parameter_prior: Whether the prior N(0, I) on the weights counts (MAP) or not (maximum likelihood).
+        posterior: A key of :data:`aevb.models.POSTERIORS`.
+        latent_dim: J.
+        num_updates: Of a datapoint's q in one step.
+
+    Paper: §2.1, §2.2.
+    Deviates: the objective is divided by N, as in :class:`AEVB`.
+    """
+
+    skeleton: Skeleton
+    num_data: int
+    estimator: Callable = sgvb_b
+    num_samples: int = 1
+    optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
+    parameter_prior: bool = True
+    posterior: str = "gaussian"
+    latent_dim: int = 2
+    num_updates: int = 10
+
+    def init(self, models: tuple[GenerativeModel, Any], learning_rate: float, key: Array) -> LearnerState:
+        """Return the state that starts from this generative model, with equal q's; nothing in it is random."""
+        row = start_row(self.posterior, self.latent_dim)
+        rows = jax.tree.map(lambda array: jnp.repeat(array[None], self.num_data, axis=0), row)
+        return start(split((models[0], None)), self._optimizer(), learning_rate, memory=rows)
+
+    def models(self, state: LearnerState) -> tuple[GenerativeModel, RecognitionModel]:
+        """Return the generative model of a state, and what finds q(z) for any x under it."""
+        generative, _ = join(state.parameters, state.constants, self.skeleton)
+        encoder = OptimizedEncoder(generative, self.posterior, self.latent_dim, self.estimator)
+        return generative, RecognitionModel(encoder)
+
+    def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Array:
+        """Draw epsilon for the updates of the q's, and for that of the weights: ``(*shape, updates + 1, L, ...)``."""
+        noise = start_row(self.posterior, self.latent_dim).recognition.noise(x)
+        return jnp.asarray(noise.sample(key, (*shape, self.num_updates + 1, self.num_samples)))
+
+    def step(self, state: LearnerState, batch: Array, noise: Array, places: Array):
+        """Improve the q's of one minibatch (M, ...), which are kept at these places, and then the weights."""
+        generative, _ = join(state.parameters, state.constants, self.skeleton)
+
+        def improve_row(row, x, noise):
+            return lax.scan(lambda row, e: (improve(row, self.estimator, generative, x, e), None), row, noise)[0]
+
+        rows = jax.tree.map(lambda array: array[places], state.memory)
+        rows = jax.vmap(improve_row)(rows, batch, noise[:, :-1])
+
+        def objective(parameters):
+            generative, _ = join(parameters, state.constants, self.skeleton)
+            bounds = jax.vmap(lambda recognition, x, epsilon: self.estimator(generative, recognition, x, epsilon))
+            bound = jnp.mean(bounds(rows.recognition, batch, noise[:, -1]))
+            return bound, StepInfo(bound)
+
+        state, info = ascend(state, self._optimizer(), objective)
+        memory = jax.tree.map(lambda array, new: array.at[places].set(new), state.memory, rows)
+        return state._replace(memory=memory), info
+
+    def _optimizer(self):
+        return map_optimizer(self.optimizer, self.parameter_prior, self.num_data)
