@@ -46,7 +46,7 @@ class Flow(Distribution):
     """
 
     arg_constraints = {"loc": constraints.real_vector, "scale": constraints.independent(constraints.positive, 1)}
-    support = constraints.real_vector
+    support = constraints.real_vector  # pyright: ignore[reportAssignmentType]
     reparametrized_params = ["loc", "scale"]
     pytree_data_fields = ("loc", "scale", "layers")
 
@@ -57,7 +57,7 @@ class Flow(Distribution):
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
     def sample(self, key, sample_shape=()):
-        epsilon = jax.random.normal(key, self.shape(sample_shape), jnp.result_type(self.loc))
+        epsilon = jax.random.normal(jnp.asarray(key), self.shape(sample_shape), jnp.result_type(self.loc))
         return flow(self, epsilon)
 
     @validate_sample
