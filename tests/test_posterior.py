@@ -256,6 +256,7 @@ REFUSED = {
         {"data": (X, Y)},
         "log_likelihood: is -?inf for datapoint 17",
     ),
+    "N": (lambda v: jnp.sum(v), {"num_data": 0}, "num_data"),
     "discrete": (lambda v: v, {"variables": dist.Poisson(1.0)}, "only continuous variables"),
 }
 

@@ -122,6 +122,9 @@ def fit_posterior(
     model = _read_log_joint(log_joint)
     _check_arguments(model, data, local_variables, local_posterior, batch_size, num_samples, max_steps, optimizer)
     learning_rate = _learning_rate(learning_rate, posterior, optimizer)
+    check_parameter("random_state", random_state, kind=int, low=0)
+    if num_data is not None:
+        check_parameter("num_data", num_data, kind=int, low=1)
     q = _read_posterior(posterior, variables)
     num_rows = 1 if model.log_likelihood is None else check_records(data)
     local = _read_local(local_posterior, local_variables, num_rows)
