@@ -7,15 +7,17 @@ if TYPE_CHECKING:
     from aevb import distributions
     from aevb.distributions import reparameterize
     from aevb.persistence import ModelFileError, load
+    from aevb.posterior import fit_posterior
     from aevb.vae import VAE
 
 __version__ = "0.1.0.dev0"
-__all__ = ["VAE", "ModelFileError", "__version__", "distributions", "load", "reparameterize"]
+__all__ = ["VAE", "ModelFileError", "__version__", "distributions", "fit_posterior", "load", "reparameterize"]
 
 # Where each public name lives. It is imported at first use: `import aevb` stays light.
 _MODULES = {
     "ModelFileError": "aevb.persistence",
     "VAE": "aevb.vae",
+    "fit_posterior": "aevb.posterior",
     "load": "aevb.persistence",
     "reparameterize": "aevb.distributions",
 }

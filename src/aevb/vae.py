@@ -5,6 +5,7 @@ Paper: §3.
 
 import warnings
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized, adagrad
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.learners.unamortized import start_row
-from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, assemble, check_models, split
+from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, BayesianGenerativeModel, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, choose_step_size, lower_bounds, rowwise, train, train_on
 from aevb.training.progress import ShareDone
@@ -41,6 +42,11 @@ def _learns_an_encoder(vae) -> bool:
 
 
 def _learns_from_batches(vae) -> bool:
+    if vae.learner == "full-vb":
+        raise AttributeError(
+            "learner='full-vb' weighs its prior against the size of the data set, which batches that are seen once do "
+            "not have. Call fit(X) with all rows."
+        )
     if not vae.amortized:
         raise AttributeError(
             "amortized=False keeps a q(z) for each training row, and improves it at each visit: there is no learning "
@@ -75,12 +81,14 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         amortized: Whether an encoder gives q(z|x). If not, each training row has a q(z) of its own, improved at each
             visit, and `transform`, `posterior` and `score` find that of any row by ascent on its bound, in a thousand
             steps; nothing is held out, and learning runs for `max_epochs`.
-        learner: ``"aevb"``, or a rival of the paper's experiments: ``"wake-sleep"``, with the same networks, or
-            ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what needs q(z|x) is done by
-            Hybrid Monte Carlo or refused.
+        learner: ``"aevb"``; ``"full-vb"``, which learns a posterior over the decoder's weights instead of one value,
+            for small data: predictions average over it; or a rival of the paper's experiments: ``"wake-sleep"``, with
+            the same networks, or ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what
+            needs q(z|x) is done by Hybrid Monte Carlo or refused.
         estimator: ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Where KL(q‖p) has no closed
             form, ``"sgvb-b"`` gives way to ``"sgvb-a"``, which samples it; ``estimator_`` tells. Wake-sleep judges
-            held-out rows by it, and learns without; Monte Carlo EM has no use for it.
+            held-out rows by it, and learns without; Monte Carlo EM has no use for it; full VB has the first two, which
+            are eqs. (24) and (22) of the paper.
         num_samples: L, draws of z for each datapoint and step.
         batch_size: M, datapoints in a step.
         optimizer: ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
@@ -95,7 +103,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             not held out.
         patience: Epochs without a better held-out bound after which learning stops; the best parameters are kept.
         parameter_prior: ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum
-            likelihood.
+            likelihood. Full VB has the prior N(0, I) on the decoder's weights, and none on the encoder's.
         prior: p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for the
             one that matches the posterior: N(0, I), or the family's standard member, such as Gamma(1, 1), Beta(1, 1) or
             a Dirichlet distribution with concentrations 1.
@@ -105,7 +113,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         progress: Whether to show a progress bar.
 
     Attributes:
-        generative_: p(z) p(x|z), an Equinox module.
+        generative_: p(z) p(x|z), an Equinox module; after ``learner="full-vb"`` the average over 20 draws of the
+            weights, of which ``generative_.mean`` is the one with the posterior means.
         recognition_: q(z|x), an Equinox module; with ``amortized=False`` one that searches for it, and None after
             ``learner="mcem"``.
         history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
@@ -427,6 +436,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"forgetting={self.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
         for width in self._hidden_widths():
             check_parameter("hidden", width, kind=int, low=1)
+        if self.learner == "full-vb":
+            check_parameter("estimator (learner='full-vb')", self.estimator, choices=("sgvb-b", "sgvb-a"))
         if not isinstance(self.amortized, bool | np.bool_):
             raise ValueError(f"amortized={self.amortized!r} has to be True or False.")
         if self.learner != "aevb" and not self.amortized:
@@ -441,6 +452,8 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not self._has_encoder() and not isinstance(feed, Resident):
             reason = f"learner={self.learner!r}" if self.amortized else "amortized=False"
             raise ValueError(f"{reason} keeps something for each row, and needs data that fit into memory.")
+        if self.learner == "full-vb" and feed.num_rows is None:
+            raise ValueError("learner='full-vb' weighs the prior against N datapoints; an iterator does not tell N.")
 
     def _check_new_data(self, X):
         check_is_fitted(self)
@@ -490,7 +503,10 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         own = {name: getattr(self, name) for name in OWN_PARTS}
         self._n_features_out = self.latent_dim
         own["posterior"] = self.get_params()["posterior"]
+        generative: Any
         generative, recognition = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
+        if self.learner == "full-vb":
+            generative = BayesianGenerativeModel(generative)
         if not self.amortized:
             recognition = start_row(own["posterior"], int(self.latent_dim)).recognition
         return generative, None if self.learner == "mcem" else recognition

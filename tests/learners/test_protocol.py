@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from aevb.learners import LEARNERS
-from aevb.models import split, standard_models
+from aevb.models import BayesianGenerativeModel, split, standard_models
 from aevb.networks import initialize
 from aevb.training import Source, choose_step_size, train
 
@@ -18,6 +18,8 @@ each_learner = pytest.mark.parametrize("name", LEARNERS)
 
 def make(name):
     generative, recognition = initialize(standard_models(64, 2, (10,), "bernoulli"), KEY)
+    if name == "full-vb":
+        generative = BayesianGenerativeModel(generative)
     models = generative, None if name == "mcem" else recognition
     learner = LEARNERS[name](split(models).skeleton, len(X))
     return learner, learner.init(models, 0.02, KEY)

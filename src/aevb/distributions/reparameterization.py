@@ -52,7 +52,7 @@ def reparameterize(distribution: Distribution) -> Reparameterization:
         >>> print(f"{jax.grad(mean_of_draws)(3.0):.1f}")  # the mean is concentration / 2
         0.5
 
-    Paper: eqs. (4) and (5), §2.4.
+    Paper: eqs. (4), (5), and (17), §2.4.
     """
     given = f"the class {distribution.__name__}" if isinstance(distribution, type) else repr(distribution)
     raise TypeError(

@@ -4,6 +4,7 @@ Each has the signature ``estimator(generative, recognition, x, epsilon)`` with `
 the noise that the recognition model needs. `vmap` makes the batch, and `minibatch` the estimate for a whole data set.
 """
 
+from aevb.estimators.full_vb import full_vb_a, full_vb_b
 from aevb.estimators.importance import importance
 from aevb.estimators.kl import analytic_kl, has_analytic_kl
 from aevb.estimators.minibatch import minibatch
@@ -15,6 +16,8 @@ ESTIMATORS = {"sgvb-b": sgvb_b, "sgvb-a": sgvb_a, "score-function": score_functi
 __all__ = [
     "ESTIMATORS",
     "analytic_kl",
+    "full_vb_a",
+    "full_vb_b",
     "has_analytic_kl",
     "importance",
     "minibatch",

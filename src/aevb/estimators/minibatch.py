@@ -30,6 +30,6 @@ def minibatch(estimator: Callable, num_data: int) -> Callable[..., Array]:
 
     def estimate(generative: GenerativeModel, recognition: RecognitionModel, batch: Array, epsilon: Array) -> Array:
         bounds = jax.vmap(lambda x, epsilon: estimator(generative, recognition, x, epsilon))(batch, epsilon)
-        return num_data / len(batch) * jnp.sum(bounds)
+        return num_data / len(bounds) * jnp.sum(bounds)
 
     return estimate

@@ -2,18 +2,20 @@
 
 from aevb.learners.aevb import AEVB
 from aevb.learners.ascent import Learner, LearnerState, StepInfo
+from aevb.learners.full_vb import FullVB
 from aevb.learners.mcem import MCEM
 from aevb.learners.optimizers import OPTIMIZERS, adagrad
 from aevb.learners.unamortized import Unamortized
 from aevb.learners.wake_sleep import WakeSleep
 
-LEARNERS = {"aevb": AEVB, "wake-sleep": WakeSleep, "mcem": MCEM}
+LEARNERS = {"aevb": AEVB, "wake-sleep": WakeSleep, "mcem": MCEM, "full-vb": FullVB}
 
 __all__ = [
     "AEVB",
     "LEARNERS",
     "MCEM",
     "OPTIMIZERS",
+    "FullVB",
     "Learner",
     "LearnerState",
     "StepInfo",

@@ -52,8 +52,9 @@ class Learner(Protocol):
 
 def start(parts, optimizer: optax.GradientTransformation, learning_rate: float, memory: Any = ()) -> LearnerState:
     """Return the state that starts from a model in parts, see :func:`aevb.models.split`."""
-    optimizer_state = optimizer.init(parts.parameters)
-    return LearnerState(parts.parameters, parts.constants, optimizer_state, jnp.asarray(learning_rate), memory)
+    # Not of a "weak" type, which gives way to others: the step would change it, and be compiled again.
+    parameters = jax.tree.map(lambda p: jnp.asarray(p, p.dtype), parts.parameters)
+    return LearnerState(parameters, parts.constants, optimizer.init(parameters), jnp.asarray(learning_rate), memory)
 
 
 def ascend(state: LearnerState, optimizer: optax.GradientTransformation, objective: Callable):

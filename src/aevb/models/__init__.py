@@ -3,26 +3,42 @@
 from aevb.models.assembly import OWN_PARTS, assemble, check_models, has_real_support
 from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
+from aevb.models.log_joint import LogJoint, check_log_joint, check_supports
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.posteriors import FAMILIES, POSTERIORS, DistributionMLP, standard_normal
 from aevb.models.recognition import RecognitionModel
 from aevb.models.standard import LIKELIHOODS, standard_models
+from aevb.models.variable_posterior import Amortized, Posterior, RowByRow
+from aevb.models.variables import Variables, describe
+from aevb.models.variational import POSTERIOR_FAMILIES, Learnable
+from aevb.models.weights import BayesianGenerativeModel
 
 __all__ = [
     "FAMILIES",
     "LIKELIHOODS",
     "OWN_PARTS",
     "POSTERIORS",
+    "POSTERIOR_FAMILIES",
+    "Amortized",
+    "BayesianGenerativeModel",
     "BernoulliMLP",
     "DistributionMLP",
     "GaussianMLP",
     "GenerativeModel",
+    "Learnable",
+    "LogJoint",
     "Parts",
+    "Posterior",
     "RecognitionModel",
     "Rescaled",
+    "RowByRow",
     "Skeleton",
+    "Variables",
     "assemble",
+    "check_log_joint",
     "check_models",
+    "check_supports",
+    "describe",
     "has_real_support",
     "join",
     "named_leaves",

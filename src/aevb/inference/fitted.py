@@ -1,0 +1,137 @@
+"""What is known after a posterior has been fitted: draws, the bound with its error, and whether to trust them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from aevb.models import Posterior
+
+
+@dataclass(frozen=True, repr=False)
+class FittedPosterior:
+    """An approximate posterior, and how good it is.
+
+    Args:
+        posterior: q, as it was learned.
+        local: q of the datapoints' own variables, or None; see :meth:`sample_local`.
+        draws: Draws of the variables, each with leading axis S: those that the numbers below are from.
+        log_weights: log p(X, v) - log q(v) of these draws, (S,).
+        lower_bound: Their average, a bound of log p(X), all of it, in nats; an expectation that no more draws change.
+        std_error: The Monte Carlo error of `lower_bound`.
+        k_hat: Pareto's shape of the weights' tail. Above the threshold q misses parts of the posterior.
+        history: What happened, one row (a dict) for some steps: step, lower_bound, seconds.
+        stopped_because: ``"max_steps"``, ``"interrupted"`` or ``"diverged"``.
+        seed: Of the draws to come.
+        warnings: Why it should not be trusted, one sentence a reason.
+    """
+
+    posterior: Posterior
+    local: Any
+    draws: Any
+    log_weights: np.ndarray
+    lower_bound: float
+    std_error: float
+    k_hat: float
+    history: list[dict]
+    stopped_because: str
+    seed: int
+    data: Any = field(default=None, compare=False)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def distribution(self) -> Any:
+        """The fitted numpyro distribution, or a dictionary of them.
+
+        Of a named family it is one over the vector of real numbers behind the variables, one after the other.
+        """
+        return self.posterior.distributions()
+
+    @property
+    def mean(self) -> Any:
+        """Averages of the variables over the draws."""
+        return jax.tree.map(lambda draws: np.mean(draws, axis=0), self.draws)
+
+    @property
+    def std(self) -> Any:
+        """Standard deviations of the variables over the draws."""
+        return jax.tree.map(lambda draws: np.std(draws, axis=0), self.draws)
+
+    def sample(self, num_samples: int = 1000, *, random_state: int | None = None) -> Any:
+        """Draw from q: an array, or a dictionary of arrays by name, with leading axis `num_samples`."""
+        return jax.tree.map(np.asarray, draw(self.posterior, self._key(random_state), num_samples))
+
+    def sample_local(self, num_samples: int = 1000, *, data: Any = None, random_state: int | None = None) -> Any:
+        """Draw the datapoints' own variables: arrays of shape (num_samples, N, ...).
+
+        Args:
+            num_samples: Number of draws.
+            data: Other datapoints than those learned from, which only an encoder can treat.
+            random_state: None for the fit's own.
+        """
+        if self.local is None:
+            raise ValueError("sample_local: the model has no local variables; sample() draws the global ones.")
+        if data is not None and not hasattr(self.local, "encoder"):
+            raise ValueError("data: only an encoder knows of other datapoints. Fit with local_posterior=your encoder.")
+        data = self.data if data is None else jax.tree.map(np.asarray, data)
+        num_data = len(jax.tree.leaves(data)[0])
+        keys = jax.random.split(self._key(random_state), num_data)
+
+        def draw_one(x, place, key):
+            return draw(self.local.at(x, place), key, num_samples)
+
+        draws = jax.vmap(draw_one, out_axes=1)(data, np.arange(num_data), keys)
+        return jax.tree.map(np.asarray, draws)
+
+    def to_arviz(self) -> Any:
+        """Return the draws as ArviZ's InferenceData, marked as what they are; needs `arviz`.
+
+        They are independent draws of an approximation, in one chain. Diagnostics of Markov chains (r-hat, effective
+        sample size) have nothing to say about them; k-hat, among the attributes, has. ``sample_stats.log_weight`` holds
+        the log importance weights, the whole data's log joint minus log q.
+        """
+        try:
+            import arviz
+        except ImportError as error:
+            raise ImportError("to_arviz() needs ArviZ: pip install 'aevb[arviz]'.") from error
+        draws = self.draws if isinstance(self.draws, dict) else {"variables": self.draws}
+        attributes = {
+            "inference_library": "aevb",
+            "inference_method": "variational (SGVB)",
+            "note": "independent draws from a variational approximation, not a Markov chain: see k_hat",
+            "lower_bound": self.lower_bound,
+            "lower_bound_std_error": self.std_error,
+            "k_hat": self.k_hat,
+        }
+        return arviz.from_dict(
+            posterior={name: values[None] for name, values in draws.items()},
+            sample_stats={"log_weight": self.log_weights[None]},
+            posterior_attrs=attributes,
+            sample_stats_attrs=attributes,
+        )
+
+    def __repr__(self) -> str:
+        bound = f"lower bound {self.lower_bound:.3f} +- {self.std_error:.3f} nats by {len(self.log_weights):,} draws"
+        lines = [f"FittedPosterior({bound}, k-hat {self.k_hat:.2f})"]
+        means = self.mean if isinstance(self.mean, dict) else {"variables": self.mean}
+        stds = self.std if isinstance(self.std, dict) else {"variables": self.std}
+        for name, mean in means.items():
+            lines.append(f"  {name}: {_few(mean)}, std {_few(stds[name])}")
+        return "\n".join([*lines, *(f"  {warning}" for warning in self.warnings)])
+
+    def _key(self, random_state):
+        return jax.random.key(self.seed if random_state is None else random_state)
+
+
+def draw(posterior: Posterior, key, num_samples: int) -> Any:
+    """Draw variables of a posterior, with leading axis `num_samples`."""
+    points = posterior.transform(posterior.draw_noise(key, (num_samples,)))
+    return jax.vmap(lambda point: posterior.read(point)[0])(points)
+
+
+def _few(values, most=4):
+    values = np.ravel(values)
+    shown = " ".join(f"{value:.4g}" for value in values[:most])
+    more = f" ... ({values.size})" if values.size > most else ""
+    return f"[{shown}{more}]" if values.size > 1 else shown

@@ -1,0 +1,97 @@
+"""A model as the user writes it, a log joint; refused where it does not fit its variables."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from aevb.models.variable_posterior import Posterior
+from aevb.models.variables import Variables, as_structure
+
+
+class LogJoint(NamedTuple):
+    """A log joint in two terms, of which only the second is about single datapoints."""
+
+    log_prior: Callable[..., Array]  # of the variables, and of all data if there are some and there is no second term
+    log_likelihood: Callable[..., Array] | None = None  # of the variables (, the datapoint's own) and one datapoint
+
+    def of_variables(self, variables: Any, data: Any) -> Array:
+        """Return the first term, which is the whole log joint if there is no second."""
+        one_piece_with_data = self.log_likelihood is None and data is not None
+        return self.log_prior(variables, data) if one_piece_with_data else self.log_prior(variables)
+
+    @property
+    def name_of_first(self) -> str:
+        """What a user calls the first term."""
+        return "log_joint" if self.log_likelihood is None else "log_prior"
+
+
+def check_log_joint(model: LogJoint, posterior: Posterior, local: Any, data: Any) -> None:
+    """Refuse a log joint that is no number for these variables, by tracing alone."""
+    key = jax.random.key(0)
+
+    def variables_of(q):
+        return q.read(q.transform(q.draw_noise(key)))[0]
+
+    variables = jax.eval_shape(lambda: variables_of(posterior))
+    _check_number(model.name_of_first, lambda v: model.of_variables(v, data), variables, variables)
+    if model.log_likelihood is None:
+        return
+    log_likelihood: Any = model.log_likelihood
+    x = jax.tree.map(lambda array: jnp.asarray(array)[0], data)
+    if local is None:
+        _check_number("log_likelihood", lambda v: log_likelihood(v, x), variables, variables)
+    else:
+        z = jax.eval_shape(lambda: variables_of(local.at(x, jnp.zeros((), int))))
+        names = {**_as_dict(variables), **_as_dict(z)}
+        _check_number("log_likelihood", lambda both: log_likelihood(*both, x), (variables, z), names)
+
+
+def check_supports(posterior: Posterior, variables: Variables) -> None:
+    """Refuse a posterior of the user's own that draws something else than the variables described."""
+    given: dict[Any, Any] = _as_dict(posterior.distributions())
+    wanted = variables.variables
+    if set(given) != set(wanted):
+        raise ValueError(
+            f"posterior: it draws {_names(given)}, and the variables are {_names(wanted)}. Name the same in both."
+        )
+    for name, variable in wanted.items():
+        q, label = given[name], "posterior" if name is None else f"posterior[{name!r}]"
+        if q.shape() != variable.shape:
+            raise ValueError(f"{label}: its draws have shape {q.shape()}, and the variable has {variable.shape}.")
+        if _bare(q.support) != _bare(variable.support):
+            raise ValueError(
+                f"{label}: its support is {q.support}, and the variable's is {variable.support}. Give a distribution "
+                'on that support (LogNormal for positive numbers), or a named family such as "full-gaussian", which '
+                "is taken there by a bijection."
+            )
+
+
+def _check_number(name, function, arguments, variables):
+    try:
+        value = jax.eval_shape(function, arguments)
+    except KeyError as error:
+        raise ValueError(f"{name}: asks for the variable {error}, and there are {_names(variables)}.") from error
+    leaves = jax.tree.leaves(value)
+    if len(leaves) != 1 or not hasattr(leaves[0], "shape") or leaves[0].shape != ():
+        shapes = [getattr(leaf, "shape", type(leaf).__name__) for leaf in leaves]
+        raise ValueError(
+            f"{name}: returned {f'shape {shapes[0]}' if len(shapes) == 1 else shapes}, and one number is wanted, in "
+            f"nats, for variables {as_structure(variables)}. Sum it: jnp.sum(...)."
+        )
+
+
+def _names(variables):
+    return ", ".join(map(repr, variables)) if isinstance(variables, dict) and None not in variables else "no names"
+
+
+def _as_dict(values):
+    return values if isinstance(values, dict) else {None: values}
+
+
+def _bare(support):
+    while hasattr(support, "base_constraint"):
+        support = support.base_constraint
+    return support

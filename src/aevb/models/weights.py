@@ -1,0 +1,125 @@
+"""A generative model whose weights are random variables: q(theta), and predictions that average over it.
+
+Paper: App. F.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from jax import Array
+from jax.flatten_util import ravel_pytree
+from numpyro.distributions import Distribution
+from numpyro.distributions.batch_util import promote_batch_shape
+
+from aevb.models.generative import GenerativeModel
+from aevb.models.parameters import join, split
+
+START_LOG_VARIANCE = -9.0  # narrow: at the start it is the weights' means that learn
+
+
+class BayesianGenerativeModel(eqx.Module):
+    r"""A Gaussian over all weights of a generative model, and the model that is the average over its draws.
+
+    .. math:: q_\phi(\theta) = N(\theta; \mu_\theta, \sigma_\theta^2 I), \quad p_\alpha(\theta) = N(\theta; 0, I),
+        \quad p(x, z) = E_{q(\theta)}[p_\theta(z)\, p_\theta(x|z)] \approx \frac{1}{S} \sum_s p_{\theta_s}(x, z)
+
+    To those who predict it is a generative model as :class:`GenerativeModel` is: its densities are averages over S
+    draws of the weights, always the same ones. A bound or a log-likelihood of it is one of the posterior predictive.
+
+    Args:
+        mean: The generative model whose weights are the means; also what the weights' fixed surroundings are.
+        num_draws: S.
+
+    Example:
+        >>> from aevb.models import BernoulliMLP, standard_normal
+        >>> weights = BayesianGenerativeModel(GenerativeModel(standard_normal(2), BernoulliMLP(2, (5,), 3)))
+        >>> weights.decoder(jnp.zeros(2)).mean.shape
+        (3,)
+
+    Paper: eqs. (19) and (23), App. F, App. F.1.
+    """
+
+    mean: GenerativeModel
+    log_variance: Any  # like the parameters of the mean
+    num_draws: int = eqx.field(static=True)
+
+    def __init__(self, mean: GenerativeModel, num_draws: int = 20):
+        self.mean = mean
+        self.log_variance = jax.tree.map(lambda p: jnp.full_like(p, START_LOG_VARIANCE), split(mean).parameters)
+        self.num_draws = num_draws
+
+    # ---- q(theta) ----------------------------------------------------------------------------------------------------
+
+    def noise(self, key: Array) -> Any:
+        """Draw zeta ~ N(0, I), a pytree like the parameters of the mean."""
+        vector, unravel = ravel_pytree(self.log_variance)
+        return unravel(jax.random.normal(key, vector.shape, vector.dtype))
+
+    def transform(self, zeta: Any) -> GenerativeModel:
+        """Return the generative model with the weights theta = mu + sigma * zeta."""
+        parameters, constants, skeleton = split(self.mean)
+        theta = jax.tree.map(lambda mu, v, zeta: mu + jnp.exp(v / 2) * zeta, parameters, self.log_variance, zeta)
+        return join(theta, constants, skeleton)
+
+    def log_ratio(self, theta: GenerativeModel) -> Array:
+        """Return log p(theta) - log q(theta)."""
+
+        def terms(theta, mu, v):
+            return (v + (theta - mu) ** 2 * jnp.exp(-v) - theta**2) / 2
+
+        return self._sum(terms, split(theta).parameters, split(self.mean).parameters, self.log_variance)
+
+    def kl(self) -> Array:
+        """Return KL(q(theta) || p(theta)), by appendix B."""
+        return self._sum(lambda mu, v: (mu**2 + jnp.expm1(v) - v) / 2, split(self.mean).parameters, self.log_variance)
+
+    def _sum(self, function, *trees):
+        terms = jax.tree.leaves(jax.tree.map(lambda *leaves: jnp.sum(function(*leaves)), *trees))
+        return sum(terms, start=jnp.zeros(()))
+
+    # ---- the average over q(theta) -----------------------------------------------------------------------------------
+
+    def latent_distribution(self) -> Distribution:
+        """Return p(z): the prior, or the mixture of the S priors if it is learned."""
+        if isinstance(self.mean.prior, Distribution):
+            return self.mean.prior
+        components = self._of_draws(lambda theta: theta.latent_distribution())
+        return self._mixture(jnp.zeros(self.num_draws), components)
+
+    def decoder(self, z: Array) -> Distribution:
+        """Return p(x|z), a mixture of the S decoders; with a learned prior, weighed by what each gives to z."""
+        return self._mixture(self._log_weights(z), self._of_draws(lambda theta: theta.decoder(z)))
+
+    def log_likelihood(self, x: Array, z: Array) -> Array:
+        """Return log p(x|z) for one x (D,) and one z (J,)."""
+        log_likelihoods = jax.vmap(lambda theta: theta.log_likelihood(x, z))(self._draws())
+        return jax.nn.logsumexp(jax.nn.log_softmax(self._log_weights(z)) + log_likelihoods)
+
+    def log_joint(self, x: Array, z: Array) -> Array:
+        """Return log p(x, z) for one x (D,) and one z (J,)."""
+        return jnp.asarray(self.latent_distribution().log_prob(z)) + self.log_likelihood(x, z)
+
+    def sample(self, key: Array, *, mean: bool = False) -> Array:
+        """Draw one x by ancestral sampling: weights, then z, then x, or the decoders' average mean."""
+        key_z, key_x = jax.random.split(key)
+        p = self.decoder(jnp.asarray(self.latent_distribution().sample(key_z)))
+        return jnp.asarray(p.mean if mean else p.sample(key_x))
+
+    def _log_weights(self, z):
+        if isinstance(self.mean.prior, Distribution):
+            return jnp.zeros(self.num_draws)
+        return jax.vmap(lambda theta: jnp.asarray(theta.latent_distribution().log_prob(z)))(self._draws())
+
+    def _draws(self):
+        """Return the S models, stacked."""
+        keys = jax.random.split(jax.random.key(0), self.num_draws)
+        return jax.vmap(lambda key: self.transform(self.noise(key)))(keys)
+
+    def _of_draws(self, function):
+        return promote_batch_shape(jax.vmap(function)(self._draws()))
+
+    def _mixture(self, log_weights, components):
+        return dist.MixtureSameFamily(dist.Categorical(logits=log_weights), components, validate_args=False)

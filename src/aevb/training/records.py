@@ -1,0 +1,39 @@
+"""Data of any structure on the device: arrays with one row a datapoint."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+
+class Records(eqx.Module):
+    """Datapoints made of several arrays, such as the pair (inputs, outputs).
+
+    Args:
+        arrays: A pytree of arrays; those of a data set have the datapoints along their first axis. None for no data.
+        whole: Whether every step reads all of it.
+    """
+
+    arrays: Any
+    whole: bool = eqx.field(static=True)
+
+    def __init__(self, arrays: Any, *, whole: bool):
+        self.arrays = jax.tree.map(jnp.asarray, arrays)
+        self.whole = whole
+
+    def read(self, index: Array) -> Any:
+        """Return the datapoints of these row numbers, or all there is."""
+        return self.arrays if self.whole else jax.tree.map(lambda array: array[index], self.arrays)
+
+
+def check_records(data: Any) -> int:
+    """Return the number of datapoints, and refuse arrays that disagree about it."""
+    shapes = [np.shape(array) for array in jax.tree.leaves(data)]
+    if not shapes or () in shapes or len({shape[0] for shape in shapes}) != 1 or not shapes[0][0]:
+        raise ValueError(
+            f"data: its arrays have shapes {shapes}; each needs the datapoints along its first axis, as many in all."
+        )
+    return shapes[0][0]
