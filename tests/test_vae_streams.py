@@ -124,8 +124,11 @@ def test_bad_files_are_refused_before_any_work(tmp_path, monkeypatch):
         vae.fit(write(tmp_path / "x.npy", bad))
     with pytest.raises(ValueError, match=r"no\.npy does not exist"):
         vae.fit(tmp_path / "no.npy")
-    with pytest.raises(ValueError, match="learner='mcem' keeps samples for each row"):
-        small(learner="mcem").fit(write(tmp_path / "y.npy", X[:2000]))
+    for setting, name in [({"learner": "mcem"}, "learner='mcem'"), ({"amortized": False}, "amortized=False")]:
+        with pytest.raises(ValueError, match=f"{name} keeps something for each row"):
+            small(**setting).fit(write(tmp_path / "y.npy", X[:2000]))
+    with pytest.raises(ValueError, match="an iterator does not tell N"):
+        small(learner="full-vb").fit(iter([X[:100]]))
     assert not hasattr(vae, "n_features_in_")
 
 
