@@ -95,6 +95,7 @@ def test_feature_names_and_their_check_come_back(tmp_path):
         again.transform(X.rename(columns={"a": "z"}))
 
 
+@pytest.mark.slow
 def test_own_networks_come_back_with_the_saved_arrays(tmp_path):
     prior = dist.Normal(np.float32([1, 2]), np.float32([3, 4])).to_event(1)
     parts = {"encoder": Encoder(), "decoder": Decoder(), "prior": prior}

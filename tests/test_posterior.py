@@ -66,6 +66,7 @@ def test_mean_field_has_the_variance_of_the_conditionals():
     assert abs(fitted.lower_bound - (LOG_EVIDENCE - gap)) < 5 * fitted.std_error + 0.01
 
 
+@pytest.mark.slow
 def test_minibatches_agree_with_all_data():
     for options in ({"batch_size": 20}, {}):
         fitted = fit((log_prior, log_likelihood), **options)
@@ -118,6 +119,7 @@ def test_positive_variables_and_their_jacobian():
         assert abs(draws[name].std() / std - 1) < 0.05, name
 
 
+@pytest.mark.slow
 def test_a_simplex():
     """Counts from a multinomial with a Dirichlet prior on its probabilities: the posterior is Dirichlet."""
     counts, prior = np.array([30.0, 50.0, 20.0]), np.ones(3)

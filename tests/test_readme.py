@@ -29,6 +29,7 @@ def test_examples_of_the_readme(tmp_path, monkeypatch):
     assert names["gradient"] == pytest.approx(6.0, abs=0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:k-hat is above")
 def test_examples_of_the_guide(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -49,6 +49,7 @@ def test_it_learns_what_there_is_to_learn(vae):
     assert abs(np.corrcoef(codes, sides)[0, 1]) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*datapoints")  # a few rows have doubts, with so few samples
 def test_methods_agree(vae):
     exact = vae.log_likelihood(X[:50], method="quadrature")
@@ -146,6 +147,7 @@ def test_posterior_means_by_hmc_are_exact():
     np.testing.assert_allclose(means, expected, atol=6 * np.sqrt(1 / precision / 200))
 
 
+@pytest.mark.slow
 def test_annealing_shows_how_far_it_is_and_can_be_interrupted(capfd):
     vae = fit("mcem", max_epochs=1, progress=True)
     shares = []
@@ -162,6 +164,7 @@ def test_annealing_shows_how_far_it_is_and_can_be_interrupted(capfd):
         vae.log_likelihood(X[:5], method="ais", num_samples=150, progress=interrupt)
 
 
+@pytest.mark.slow
 def test_a_number_that_should_not_be_trusted_says_so():
     vae = fit("aevb", max_epochs=1, latent_dim=8)
     with warnings.catch_warnings(record=True) as found:

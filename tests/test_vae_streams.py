@@ -104,6 +104,7 @@ def _score(vae):
     return vae.score(TEST, num_samples=10)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_memory")
 def test_columns_of_a_large_file_are_standardized(tmp_path):
     rows = (np.float32([1, 100, 0.01, 5, 1, 1]) * RNG.normal(3, 1, (2000, 6))).astype(np.float32)
@@ -258,6 +259,7 @@ def test_copies_go_on_alike():
 # ---- streams that change ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_adagrad_that_forgets_recovers_when_the_data_change():
     """100,000 rows of one kind, then 40,000 of another.
 

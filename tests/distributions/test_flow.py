@@ -30,6 +30,7 @@ def test_density_is_that_of_the_transformed_noise(num_dimensions):
     np.testing.assert_allclose(q.log_prob(transform(epsilon)), noise.log_prob(epsilon) - log_det, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_batch_of_flows_is_each_of_them():
     q = promote_batch_shape(jax.vmap(bent)(jax.random.split(jax.random.key(2), 5)))
     assert (q.batch_shape, q.event_shape) == ((5,), (3,))

@@ -25,7 +25,11 @@ ROUTES = {
     "composition": lambda p: dist.LogNormal(p, 2.0),
     "multivariate": lambda p: dist.MultivariateNormal(jnp.stack([p, p], -1), scale_tril=SCALE_TRIL),
 }
-each_route = pytest.mark.parametrize("build", ROUTES.values(), ids=ROUTES)
+SLOW = {"numerical, from a density"}  # takes the same ways as from a CDF, and twenty seconds to compile
+each_route = pytest.mark.parametrize(
+    "build",
+    [pytest.param(build, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, build in ROUTES.items()],
+)
 
 
 def mixture(p):

@@ -66,6 +66,7 @@ def test_gradients_are_those_of_finite_differences(estimator, likelihood):
     assert (gradient != 0).all()
 
 
+@pytest.mark.slow
 def test_the_score_function_has_the_value_and_the_expected_gradient_of_a():
     models, x = make_models("bernoulli")
     epsilon = jax.random.normal(jax.random.key(1), (3, LATENT_DIM))

@@ -36,6 +36,7 @@ def test_any_gaussian_prior_against_quadrature():
     np.testing.assert_allclose(analytic_kl(gaussian([mu], [sigma]), gaussian([mu_p], [sigma_p])), expected, rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.float64
 def test_full_covariance_against_a_diagonal_prior():
     q = dist.MultivariateNormal(jnp.asarray(RNG.normal(size=4)), covariance(4))
@@ -64,9 +65,13 @@ PAIRS = {
     ),
 }
 
+SLOW = {"expanded prior", "scalars", "beta", "matrix of gaussians"}
+
 
 @pytest.mark.float64
-@pytest.mark.parametrize("make", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize(
+    "make", [pytest.param(make, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, make in PAIRS.items()]
+)
 def test_pairs_with_a_closed_form_against_monte_carlo(make):
     """20,000 draws, within 5 standard errors: chance failure once in 1.7 million seeds."""
     q, p = make()

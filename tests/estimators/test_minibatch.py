@@ -31,8 +31,9 @@ def test_an_estimator_knows_nothing_of_the_data_set(name):
     """One datapoint in, one number out; N/M is applied to it by `minibatch` and by nothing else."""
     models = initialize(standard_models(4, 2, (3,), "bernoulli"), jax.random.key(0), "paper")
     x, epsilon = jnp.array([0.0, 1.0, 1.0, 0.0]), jnp.ones((1, 2))
-    value = ESTIMATORS[name](*models, x, epsilon)
+    value = jax.jit(ESTIMATORS[name])(*models, x, epsilon)
     assert value.shape == ()
     for num_data in (1, 1000):
-        scaled = minibatch(ESTIMATORS[name], num_data)(*models, jnp.stack([x, x]), jnp.stack([epsilon, epsilon]))
+        bound_of_data = jax.jit(minibatch(ESTIMATORS[name], num_data))
+        scaled = bound_of_data(*models, jnp.stack([x, x]), jnp.stack([epsilon, epsilon]))
         np.testing.assert_allclose(scaled, num_data * value, rtol=1e-5)

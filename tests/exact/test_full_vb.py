@@ -160,6 +160,7 @@ def make_bernoulli():
     return (weights, recognition), jnp.asarray(np.random.default_rng(0).uniform(size=(2, 4)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("setting", "least"), [(lambda: make(4, 2), 1.05), (make_bernoulli, 10)])
 def test_b_has_the_gradient_of_a_with_less_variance(setting, least):
     """Measured: 1.14 times less in the linear model, near whose posterior A is quiet too; 16.5 times in the other."""
@@ -189,6 +190,7 @@ def test_predictions_average_over_the_weights():
     np.testing.assert_allclose(joint, many.log_likelihood(x, z), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_learned_prior_is_averaged_together_with_the_decoder():
     """Draws of weights that make z likely count for more in p(x|z): the joint is the average of the draws' joints."""
 

@@ -40,6 +40,7 @@ def test_correlated_dimensions_are_refused(linear_gaussian):
         posterior_collapse(exact.generative, exact.recognition, exact.x)
 
 
+@pytest.mark.slow
 def test_the_gap_is_split_as_the_closed_form_says(linear_gaussian):
     """The best diagonal Gaussian has the posterior's mean and precisions: KL = (sum log P_jj - log det P) / 2.
 

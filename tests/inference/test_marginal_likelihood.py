@@ -37,7 +37,7 @@ def assert_covered(errors, std_errors):
 CASES = [
     ("importance", 3, {"num_samples": 330}),
     ("hmc", 3, {"num_samples": 240, "num_tuning": 120}),
-    ("ais", 2, {"num_samples": 60, "with_encoder": False}),
+    pytest.param("ais", 2, {"num_samples": 60, "with_encoder": False}, marks=pytest.mark.slow),
 ]
 SLOW_CASES = [
     ("importance", {"num_samples": 1000}),
@@ -67,6 +67,7 @@ def test_intervals_cover_the_closed_form_of_two_hundred_models(linear_gaussian, 
     assert_covered(errors, np.concatenate([r.std_errors for r in results]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("density", ["gaussian", "kernel"])
 def test_other_densities_of_appendix_d(linear_gaussian, density):
     exact = linear_gaussian(2, num_data=16)

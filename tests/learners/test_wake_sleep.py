@@ -61,6 +61,7 @@ def test_a_step_of_sgd_is_the_gradient_of_the_two_objectives(likelihood, num_sam
     np.testing.assert_allclose(info.lower_bound, wake(generative) - log_q, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.float64
 def test_what_is_sampled_need_not_be_reparameterizable():
     """Bernoulli latent variables: the paper's advantage of wake-sleep (§4). One bit behind three others."""

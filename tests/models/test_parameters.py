@@ -130,6 +130,7 @@ def test_a_step_changes_a_prior_that_is_a_module():
     assert (after[0].prior.log_std != before[0].prior.log_std).all()
 
 
+@pytest.mark.slow
 def test_a_step_changes_a_users_networks():
     before = user_models()
     after = step(before)

@@ -15,6 +15,7 @@ def one_panel_a_route(monkeypatch):
     monkeypatch.setattr(families, "_ROUTES", routes)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_panel_a_route")
 def test_picture(tmp_path):
     path = draw_families(tmp_path / "new" / "families.png")
