@@ -120,12 +120,13 @@ def _complete(model, y, keys, *, method, num_draws, **options):
 
     def add(total, z):
         x = conditions(z, keys)
-        return jax.tree.map(jnp.add, total, (x.mean, x.mean**2, x.variance)), None
+        shift = x.mean - origin
+        return jax.tree.map(jnp.add, total, (shift, shift**2, x.variance)), None
 
-    zeros = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(lambda: conditions(z[0], keys).mean))
-    totals, _ = lax.scan(add, (zeros, zeros, zeros), z)
-    mean, square, variance = (total / (S * C) for total in totals)
-    std = jnp.sqrt(variance + jnp.maximum(square - mean**2, 0.0))
+    origin = conditions(z[0], keys).mean  # moments about a typical value lose fewer digits than those about 0
+    totals, _ = lax.scan(add, (jnp.zeros_like(origin),) * 3, z)
+    shift, square, variance = (total / (S * C) for total in totals)
+    mean, std = origin + shift, jnp.sqrt(variance + jnp.maximum(square - shift**2, 0.0))
     chosen = jnp.linspace(0, S * C - 1, max(num_draws, 1)).astype(int)[:num_draws]
     draw_keys = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, 9), num_draws), out_axes=1)(keys)
     draws = lax.map(lambda pair: conditions(*pair).draw.astype(mean.dtype), (z[chosen], draw_keys))

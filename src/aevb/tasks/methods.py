@@ -70,8 +70,8 @@ class TaskMethods:
             X: (n, D), noisy; under Gaussian noise also beyond [0, 1].
             noise: ``"gaussian"``, added to all values; ``"salt-and-pepper"``, values replaced by the smallest or the
                 largest there is; ``"masking"``, values replaced by 0.
-            level: Standard deviation of Gaussian noise, in the units of X (a number, or one a column), else the share
-                of values that were replaced. None to take the one of some levels that makes X most likely.
+            level: Standard deviation of Gaussian noise, in the units of X (a number, or one a column); None for the one
+                of ten levels that makes the first 64 rows most likely. Else the share of values that were replaced.
             num_draws: If not 0, the number of draws to return with the expectation.
             random_state: As in scikit-learn; None for the model's own.
             options: See :meth:`impute`.

@@ -57,54 +57,53 @@ def denoise(
         y: (n, D).
         key: All randomness.
         noise: A key of ``NOISES``.
-        level: Standard deviation of Gaussian noise, in the units of y (a number or one a column); else the share of
-            values that were replaced. None for the one of ``LEVELS`` under which y is most likely.
-        scale: What ``LEVELS`` are multiplied by for Gaussian noise: the spread of the columns.
+        level: Standard deviation of Gaussian noise, in the units of y (a number or one a column), None for the one of
+            ``LEVELS`` under which y is most likely; else the share of values that were replaced.
+        scale: What ``LEVELS`` are multiplied by: the spread of the columns.
         values: Pepper and salt, the values of black and white.
         options: Of :func:`aevb.tasks.conditional.complete`.
 
     Paper: §2.1.
     """
     check_parameter("noise", noise, choices=NOISES)
+    if level is None and noise != "gaussian":
+        # Grey levels under a Bernoulli likelihood have no probabilities, so that a rate could not be judged by them.
+        raise ValueError(f"level=None: noise={noise!r} needs the share of values that were replaced, such as level=0.2.")
     if level is None:
-        level = most_likely_level(generative, recognition, y, key, noise=noise, scale=scale, values=values)
+        level = most_likely_std(generative, recognition, y, key, scale=scale)
     return complete(generative, recognition, noise_model(noise, level, values), y, key, **options)
 
 
-def most_likely_level(
+def most_likely_std(
     generative: GenerativeModel,
     recognition: RecognitionModel | None,
     y: np.ndarray,
     key: Array,
     *,
-    noise: str,
     scale: np.ndarray | float = 1.0,
-    values: tuple[float, float] = (0.0, 1.0),
     num_samples: int = 200,
 ) -> float | np.ndarray:
-    """Return the level of noise with the largest p(y), by importance sampling over the first rows of y.
+    """Return the standard deviation of Gaussian noise with the largest p(y), among ``LEVELS`` times the scale.
+
+    It is judged by importance sampling over the first rows of y.
 
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x), or None.
         y: (n, D).
         key: All randomness.
-        noise: A key of ``NOISES``.
         scale: See :func:`denoise`.
-        values: See :func:`denoise`.
         num_samples: Samples of z for each row.
     """
     from aevb.inference.importance import importance
 
     y = jnp.asarray(np.resize(y[:NUM_ROWS_FOR_LEVEL], (NUM_ROWS_FOR_LEVEL, y.shape[1])), jnp.result_type(float))
     keys = row_keys(key, y)
-    levels = [level * scale if noise == "gaussian" else level for level in LEVELS]
+    levels = [level * scale for level in LEVELS]
 
     def log_likelihood(level):
-        models = observed_models((generative, recognition), noise_model(noise, level, values))
-        if recognition is None:
-            models = models[0], _PriorEncoder(generative)
-        return importance(*models, y, keys, num_samples=num_samples)[0].mean()
+        observed, encoder = observed_models((generative, recognition), noise_model("gaussian", level))
+        return importance(observed, encoder or _PriorEncoder(generative), y, keys, num_samples=num_samples)[0].mean()  # pyright: ignore[reportArgumentType]
 
     return levels[int(np.argmax([log_likelihood(level) for level in levels]))]
 
