@@ -103,11 +103,15 @@ def imputation():
     is_missing = np.isnan(holes)
     found = mnist_model().impute(holes)
     PICTURES["inpainted"] = {"seen": holes, "imputed": found, "truth": test}
-    yield "half of the pixels missing, MNIST", "squared error", {
-        "VAE": squared_error(found, test, is_missing),
-        "mean": squared_error(fill_by(SimpleImputer(keep_empty_features=True), train, holes), test, is_missing),
-        "KNNImputer": squared_error(fill_by(KNNImputer(keep_empty_features=True), train, holes), test, is_missing),
-    }
+    yield (
+        "half of the pixels missing, MNIST",
+        "squared error",
+        {
+            "VAE": squared_error(found, test, is_missing),
+            "mean": squared_error(fill_by(SimpleImputer(keep_empty_features=True), train, holes), test, is_missing),
+            "KNNImputer": squared_error(fill_by(KNNImputer(keep_empty_features=True), train, holes), test, is_missing),
+        },
+    )
     train, test, *_ = digits()
     holes = hide_half(test)
     is_missing = np.isnan(holes)
@@ -117,10 +121,14 @@ def imputation():
         "KNNImputer": KNNImputer(),
         "IterativeImputer": IterativeImputer(random_state=SEED),
     }
-    yield "half of the pixels missing, digits", "squared error", {
-        "VAE": squared_error(vae.impute(holes), test, is_missing) / 256,
-        **{name: squared_error(fill_by(i, train, holes), test, is_missing) / 256 for name, i in imputers.items()},
-    }
+    yield (
+        "half of the pixels missing, digits",
+        "squared error",
+        {
+            "VAE": squared_error(vae.impute(holes), test, is_missing) / 256,
+            **{name: squared_error(fill_by(i, train, holes), test, is_missing) / 256 for name, i in imputers.items()},
+        },
+    )
 
 
 # Latent variables and hidden units, chosen on a fifth of the training rows among (3, 6) x (none, 32).
@@ -151,9 +159,11 @@ def tables():
             errors["VAE"].append(squared_error(vae.impute(holes), test, is_missing))
             for key, imputer in imputers.items():
                 errors[key].append(squared_error(fill_by(imputer, train, holes), test, is_missing))
-        yield f"half of the values missing, {name}", "standardized squared error", {
-            key: float(np.mean(values)) for key, values in errors.items()
-        }
+        yield (
+            f"half of the values missing, {name}",
+            "standardized squared error",
+            {key: float(np.mean(values)) for key, values in errors.items()},
+        )
 
 
 def corrupted(x, noise, level):
@@ -176,12 +186,16 @@ def denoising():
         # The baselines may choose: their best setting on noisy training rows.
         medians = {size: lambda a, size=size: _median(a, size) for size in (3, 5)}
         by_pca = {k: functools.partial(_project, PCA(k, random_state=SEED).fit(train)) for k in (10, 20, 40, 80)}
-        yield f"{noise} noise of {level}, MNIST", "squared error", {
-            "VAE": squared_error(found, test),
-            "as it is": squared_error(y, test),
-            "median filter": squared_error(_best(medians, noisy_train, train[:500])(images.reshape(y.shape)), test),
-            "PCA": squared_error(_best(by_pca, noisy_train, train[:500])(y), test),
-        }
+        yield (
+            f"{noise} noise of {level}, MNIST",
+            "squared error",
+            {
+                "VAE": squared_error(found, test),
+                "as it is": squared_error(y, test),
+                "median filter": squared_error(_best(medians, noisy_train, train[:500])(images.reshape(y.shape)), test),
+                "PCA": squared_error(_best(by_pca, noisy_train, train[:500])(y), test),
+            },
+        )
 
 
 def _median(y, size):
@@ -203,11 +217,15 @@ def super_resolution():
     bicubic = ndimage.zoom(small, (1, 4, 4), order=3, mode="nearest", grid_mode=True).reshape(test.shape).clip(0, 1)
     seen = np.repeat(np.repeat(small, 4, 1), 4, 2).reshape(test.shape)
     PICTURES["super-resolved"] = {"seen": seen, "bicubic": bicubic, "VAE": found, "truth": test}
-    yield "7 x 7 to 28 x 28 pixels, MNIST", "squared error", {
-        "VAE": squared_error(found, test),
-        "bicubic": squared_error(bicubic, test),
-        "repeated": squared_error(seen, test),
-    }
+    yield (
+        "7 x 7 to 28 x 28 pixels, MNIST",
+        "squared error",
+        {
+            "VAE": squared_error(found, test),
+            "bicubic": squared_error(bicubic, test),
+            "repeated": squared_error(seen, test),
+        },
+    )
 
 
 def anomalies():
@@ -225,9 +243,11 @@ def anomalies():
         for name, values in scores.items():
             areas[name].append(roc_auc_score(is_strange, values))
         print("#", digit, {name: round(values[-1], 3) for name, values in areas.items()}, flush=True)
-    yield "a digit that was not learned, average over the ten", "ROC AUC", {
-        name: float(np.mean(values)) for name, values in areas.items()
-    }
+    yield (
+        "a digit that was not learned, average over the ten",
+        "ROC AUC",
+        {name: float(np.mean(values)) for name, values in areas.items()},
+    )
 
 
 BENCHMARKS = {

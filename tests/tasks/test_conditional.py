@@ -49,9 +49,7 @@ def assert_agrees(linear, found, observations):
 @pytest.mark.parametrize("method", ["hmc", pytest.param("metropolis-within-gibbs", marks=pytest.mark.slow)])
 def test_imputation_is_the_conditional_gaussian(linear, method):
     y = with_gaps(linear)
-    found = impute(
-        linear.generative, linear.recognition, y, KEY, method=method, num_samples=NUM_SAMPLES, num_draws=100
-    )
+    found = impute(linear.generative, linear.recognition, y, KEY, method=method, num_samples=NUM_SAMPLES, num_draws=100)
     seen = ~np.isnan(y)
     assert_agrees(linear, found, [(np.eye(8)[i], 1e-9, row[i]) for row, i in zip(y, seen, strict=True)])
     np.testing.assert_array_equal(found.mean[seen], y[seen])
@@ -185,7 +183,9 @@ def full_covariance_decoder(z):
 
 def test_a_decoder_that_does_not_factorize_is_refused():
     generative = GenerativeModel(standard_normal(2), full_covariance_decoder)
-    with pytest.raises(ValueError, match="decoder: p.x.z. is a MultivariateNormal, whose variables are not independent"):
+    with pytest.raises(
+        ValueError, match=r"decoder: p.x.z. is a MultivariateNormal, whose variables are not independent"
+    ):
         complete(generative, None, Missing(), np.full((1, 8), np.nan), KEY, method="importance")
 
 

@@ -83,7 +83,9 @@ def by_hmc(models, observation, y, keys, *, num_samples, num_chains, num_tuning,
 
     observed = observed_models(models, observation)
     log_density = Partial(_log_joint, observed[0])
-    starts, step_sizes = lax.map(lambda row: first_positions(observed, *row, num_chains), (y, keys))  # (N, C, J)
+    starts, step_sizes = lax.map(
+        lambda row: first_positions(observed, row[0], row[1], num_chains), (y, keys)
+    )  # (N, C, J)
     N, C, J = starts.shape
     y = jnp.repeat(y, C, axis=0)
     key_tune, key_sample = (_chain_keys(keys, stage, C).reshape(-1) for stage in (1, 2))

@@ -39,7 +39,7 @@ class TaskMethods:
     score_samples: Any
     log_likelihood: Any
 
-    # ---- x from a part of it, or from a noisy x -----------------------------------------------------------------------
+    # ---- x from a part of it, or from a noisy x ----------------------------------------------------------------------
 
     def impute(self, X, *, num_draws=0, random_state=None, **options) -> Any:
         """Fill in the missing values of X, which are NaN, by their posterior expectation given the others.
@@ -81,7 +81,9 @@ class TaskMethods:
         """
         X = self._read_observed(X, may_miss=False, any_range=noise == "gaussian")
         is_unit = LIKELIHOODS[self.likelihood_].unit_interval
-        options |= {"scale": 1.0, "values": (0.0, 1.0)} if is_unit else {"scale": X.std(0), "values": (X.min(), X.max())}
+        options |= (
+            {"scale": 1.0, "values": (0.0, 1.0)} if is_unit else {"scale": X.std(0), "values": (X.min(), X.max())}
+        )
         options |= {"noise": noise, "level": level, "num_draws": num_draws}
         found = denoise(*self._task_models(), X, self._key(random_state), **options)
         return _hand_back(found, num_draws, lambda values: values.astype(_result_type(X)))

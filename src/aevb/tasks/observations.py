@@ -154,9 +154,7 @@ class Pooled(Observation):
         draw = x + gain * self._repeat(y - self.pool(x) - noise)
         mean = mu + gain * self._repeat(y - self.pool(mu))
         low, high = (0.0, 1.0) if isinstance(factors, BERNOULLI) else (-jnp.inf, jnp.inf)
-        return Conditional(
-            jnp.clip(mean, low, high), variance * (1 - gain / self.factor**2), jnp.clip(draw, low, high)
-        )
+        return Conditional(jnp.clip(mean, low, high), variance * (1 - gain / self.factor**2), jnp.clip(draw, low, high))
 
     def pool(self, x: Array) -> Array:
         """Return A x, the averages over squares."""

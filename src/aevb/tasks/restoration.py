@@ -68,7 +68,9 @@ def denoise(
     check_parameter("noise", noise, choices=NOISES)
     if level is None and noise != "gaussian":
         # Grey levels under a Bernoulli likelihood have no probabilities, so that a rate could not be judged by them.
-        raise ValueError(f"level=None: noise={noise!r} needs the share of values that were replaced, such as level=0.2.")
+        raise ValueError(
+            f"level=None: noise={noise!r} needs the share of values that were replaced, such as level=0.2."
+        )
     if level is None:
         level = most_likely_std(generative, recognition, y, key, scale=scale)
     return complete(generative, recognition, noise_model(noise, level, values), y, key, **options)
@@ -97,13 +99,13 @@ def most_likely_std(
     """
     from aevb.inference.importance import importance
 
-    y = jnp.asarray(np.resize(y[:NUM_ROWS_FOR_LEVEL], (NUM_ROWS_FOR_LEVEL, y.shape[1])), jnp.result_type(float))
-    keys = row_keys(key, y)
+    rows = jnp.asarray(np.resize(y[:NUM_ROWS_FOR_LEVEL], (NUM_ROWS_FOR_LEVEL, y.shape[1])), jnp.result_type(float))
+    keys = row_keys(key, rows)
     levels = [level * scale for level in LEVELS]
 
     def log_likelihood(level):
         observed, encoder = observed_models((generative, recognition), noise_model("gaussian", level))
-        return importance(observed, encoder or _PriorEncoder(generative), y, keys, num_samples=num_samples)[0].mean()  # pyright: ignore[reportArgumentType]
+        return importance(observed, encoder or _PriorEncoder(generative), rows, keys, num_samples=num_samples)[0].mean()  # pyright: ignore[reportArgumentType]
 
     return levels[int(np.argmax([log_likelihood(level) for level in levels]))]
 
@@ -122,8 +124,7 @@ def noise_model(noise: str, level: float | np.ndarray, values: tuple[float, floa
     """
     check_parameter("noise", noise, choices=NOISES)
     for number in np.unique(level):
-        limits = {"above": 0} if noise == "gaussian" else {"above": 0, "high": 0.99}
-        check_parameter("level", float(number), kind=float, **limits)
+        check_parameter("level", float(number), kind=float, above=0, high=None if noise == "gaussian" else 0.99)
     return NOISES[noise](level, values)
 
 
@@ -187,7 +188,6 @@ def super_resolve(
         )
     observation = Pooled(jnp.asarray(noise_std, jnp.result_type(float)), tuple(map(int, image_shape)), int(factor))
     return complete(generative, recognition, observation, y, key, **options)
-
 
 
 class _PriorEncoder(eqx.Module):
