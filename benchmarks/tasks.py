@@ -1,6 +1,6 @@
 """What a fitted model is good for, beside what one would try first. Prints the table of docs/tasks.md.
 
-    python benchmarks/tasks.py [imputation] [digits] [tables] [denoising] [super-resolution] [anomalies] [--pictures FOLDER]
+    python benchmarks/tasks.py [imputation | digits | tables | denoising | super-resolution | anomalies] [--pictures FOLDER]
 
 All numbers are of test rows that no method has seen. Settings were chosen on other rows, held out of the training set.
 """
@@ -268,8 +268,11 @@ def draw(folder, num=10):
     from PIL import Image
 
     for name, rows in PICTURES.items():
-        # What is missing is mid-grey.
-        strips = [np.nan_to_num(images[:num], nan=0.5).reshape(-1, 28, 28).clip(0, 1) for images in rows.values()]
+        # Test images are in order of their labels: one of each digit. What is missing is mid-grey.
+        strips = [
+            np.nan_to_num(images[:: len(images) // num][:num], nan=0.5).reshape(-1, 28, 28).clip(0, 1)
+            for images in rows.values()
+        ]
         sheet = np.concatenate([np.pad(np.concatenate(list(strip), 1), ((0, 2), (0, 0))) for strip in strips])
         image = Image.fromarray((255 * (1 - sheet)).round().astype(np.uint8))
         image.resize((2 * image.width, 2 * image.height), Image.Resampling.NEAREST).save(
