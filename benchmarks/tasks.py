@@ -1,6 +1,6 @@
 """What a fitted model is good for, beside what one would try first. Prints the table of docs/tasks.md.
 
-    python benchmarks/tasks.py [imputation | digits | tables | denoising | super-resolution | anomalies] [--pictures FOLDER]
+    python benchmarks/tasks.py [NAME ...] [--pictures FOLDER]    # names: see BENCHMARKS
 
 All numbers are of test rows that no method has seen. Settings were chosen on other rows, held out of the training set.
 """
