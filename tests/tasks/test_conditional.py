@@ -2,8 +2,8 @@
 
 The estimates are averages over 2,000 samples of z of each row. Errors are compared in units of the standard deviation
 of x given y, which is at least that of E[x|y, z] over z. If the samples are worth 250 independent ones, as is assumed,
-an average is off by 6/sqrt(250) = 0.38 with probability 2e-9, and 128 values are looked at: a correct program then fails
-for fewer than one seed in a million. Seeds are fixed.
+an average is off by 6/sqrt(250) = 0.38 with probability 2e-9, and 128 values are looked at: a correct program then
+fails for fewer than one seed in a million. Seeds are fixed.
 """
 
 import jax
