@@ -6,42 +6,13 @@ Paper: Figure 4, Figure 5, App. A.
 from pathlib import Path
 
 import numpy as np
-from jax.scipy.special import ndtr, ndtri
+from jax.scipy.special import ndtr
 
 from aevb.models import LIKELIHOODS
 from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, write_title
 from aevb.vae import VAE
 
 INK_ON_PAPER = "gray_r"  # large values are dark: right for handwriting; "gray" is right for photographs
-
-
-def manifold_grid(size: int = 20) -> np.ndarray:
-    r"""Return the latent coordinates of the manifold's tiles, row by row from the top left.
-
-    .. math:: z = (\Phi^{-1}(u), \Phi^{-1}(v)), \quad u, v \in \{(i + 1/2) / n : i = 0, \dots, n - 1\}
-
-    Linearly spaced coordinates on the unit square, through the inverse CDF of the Gaussian. They are the centres of
-    n x n cells, so each tile stands for the same probability under the prior, and none for infinity.
-
-    Args:
-        size: n.
-
-    Returns:
-        (size * size, 2); the first coordinate grows to the right, the second upwards.
-
-    Example:
-        >>> manifold_grid(2).round(3)
-        array([[-0.674,  0.674],
-               [ 0.674,  0.674],
-               [-0.674, -0.674],
-               [ 0.674, -0.674]], dtype=float32)
-
-    Paper: Figure 4, App. A.
-    """
-    unit = (np.arange(size, dtype=np.float32) + 0.5) / size
-    values = np.asarray(ndtri(unit))
-    right, up = np.meshgrid(values, values[::-1])
-    return np.stack([right.ravel(), up.ravel()], axis=-1)
 
 
 def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cmap: str = INK_ON_PAPER) -> Path:
@@ -62,9 +33,7 @@ def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cm
 
     Paper: Figure 4, App. A.
     """
-    if vae.latent_dim != 2:
-        raise ValueError(f"This picture is of a plane: it needs a model with latent_dim=2, not {vae.latent_dim}.")
-    means = vae.inverse_transform(manifold_grid(size)).reshape(-1, *image_shape)
+    means = vae.manifold(size).reshape(-1, *image_shape)
     sheet = tile(means, size)
     width, left, bottom, top = 7.0, 0.62, 0.62, 0.86
     height = width * sheet.shape[0] / sheet.shape[1]
