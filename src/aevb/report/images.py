@@ -72,7 +72,7 @@ def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cm
     subtitle = f"means of p(x|z) at {size} × {size} points that are equally likely under the prior"
     write_title(figure, "The latent plane, decoded", subtitle, left)
     axes = image_axes(figure, (left, bottom, width, height))
-    _show(axes, sheet, _limits(vae, means), cmap)
+    show(axes, sheet, limits_of(vae, means), cmap)
     # The axes are linear in the Gaussian's CDF; the ticks stand where z has whole values.
     marks = np.array([-2, -1, 0, 1, 2])
     names = [str(mark).replace("-", "−") for mark in marks]
@@ -101,9 +101,9 @@ def reconstructions(
     Returns:
         The path.
     """
-    originals = _as_values(vae, rows).reshape(-1, *image_shape)
+    originals = as_values(vae, rows).reshape(-1, *image_shape)
     made = vae.reconstruct(rows).reshape(-1, *image_shape)
-    limits = _limits(vae, originals)
+    limits = limits_of(vae, originals)
     bands = range(0, len(originals), columns)
     cell, left, space, top = 0.7, 1.35, 0.3, 0.92
     cell_height = cell * image_shape[0] / image_shape[1]
@@ -116,7 +116,7 @@ def reconstructions(
             width = len(images) * cell
             bottom = (len(bands) - number) * band_height - (place + 1) * cell_height
             axes = image_axes(figure, (left, bottom, width, cell_height))
-            _show(axes, tile(images, len(images)), limits, cmap)
+            show(axes, tile(images, len(images)), limits, cmap)
             axes.text(
                 -0.12 / width, 0.5, name, color=INK, fontsize=9, ha="right", va="center", transform=axes.transAxes
             )
@@ -143,29 +143,30 @@ def samples(
     """
     means = vae.sample(size**2, mean=True, random_state=seed).reshape(-1, *image_shape)
     draws = vae.sample(size**2, random_state=seed).reshape(-1, *image_shape)
-    limits = _limits(vae, means)
+    limits = limits_of(vae, means)
     width, left, space, bottom, top = 4.2, 0.3, 0.4, 0.3, 1.2
     height = width * image_shape[0] / image_shape[1]
     figure = new_figure(2 * left + 2 * width + space, bottom + height + top)
     write_title(figure, "New images from the model", f"z drawn from the prior; {vae.latent_dim} latent variables")
     for place, (name, images) in enumerate((("means of p(x|z)", means), ("draws from p(x|z), at the same z", draws))):
         axes = image_axes(figure, (left + place * (width + space), bottom, width, height))
-        _show(axes, tile(images, size), limits, cmap)
+        show(axes, tile(images, size), limits, cmap)
         axes.text(0, 1.02, name, color=INK, fontsize=10, transform=axes.transAxes, va="bottom")
     return save(figure, path)
 
 
-def _show(axes, sheet, limits, cmap):
+def show(axes, sheet, limits, cmap) -> None:
+    """Draw a sheet of images without smoothing."""
     axes.imshow(sheet, cmap=cmap, vmin=limits[0], vmax=limits[1], interpolation="nearest", aspect="auto")
 
 
-def _as_values(vae, rows):
+def as_values(vae: VAE, rows: np.ndarray) -> np.ndarray:
     """Return rows in the units that the decoder speaks."""
     rows = np.asarray(rows)
     return rows * np.float32(vae.scale_) if rows.dtype == np.uint8 else rows
 
 
-def _limits(vae, images):
+def limits_of(vae: VAE, images: np.ndarray) -> tuple[float, float]:
     """Return the values at the two ends of the colour map."""
     if LIKELIHOODS[vae.likelihood_].unit_interval:
         return 0.0, 1.0

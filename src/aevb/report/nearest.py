@@ -1,0 +1,88 @@
+"""Is the model memorizing? Its samples beside the training images that are nearest to them."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from aevb.report.canvas import INK, image_axes, new_figure, save, tile, write_title
+from aevb.report.images import INK_ON_PAPER, as_values, limits_of, show
+from aevb.vae import VAE
+
+_BLOCK = 2000  # training rows at a time
+
+
+class Neighbours(NamedTuple):
+    """Rows, the training rows nearest to them, and how far these are."""
+
+    places: np.ndarray  # (n,), numbers of training rows
+    distances: np.ndarray  # (n,), Euclidean
+
+
+def nearest_rows(rows: np.ndarray, train: np.ndarray, scale: float = 1.0) -> Neighbours:
+    """Return the nearest training row of each row, by Euclidean distance.
+
+    Args:
+        rows: (n, D).
+        train: (N, D).
+        scale: What the training rows are multiplied by.
+
+    Example:
+        >>> nearest_rows(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]])).distances
+        array([1., 2.])
+    """
+    rows = np.asarray(rows, np.float64)
+    best, places = np.full(len(rows), np.inf), np.zeros(len(rows), int)
+    for start in range(0, len(train), _BLOCK):
+        block = train[start : start + _BLOCK].astype(np.float64) * scale
+        squares = (rows**2).sum(1)[:, None] - 2 * rows @ block.T + (block**2).sum(1)
+        place = squares.argmin(axis=1)
+        found = squares[np.arange(len(rows)), place]
+        places = np.where(found < best, start + place, places)
+        best = np.minimum(found, best)
+    # The expanded square loses digits near 0; the distance itself does not.
+    return Neighbours(places, np.linalg.norm(rows - train[places] * scale, axis=1))
+
+
+def nearest_images(
+    vae: VAE,
+    path,
+    train: np.ndarray,
+    image_shape: tuple[int, int],
+    *,
+    size: int = 10,
+    seed: int = 0,
+    cmap: str = INK_ON_PAPER,
+) -> Path:
+    """Draw new images above the training images that are nearest to them.
+
+    Args:
+        vae: A fitted model.
+        path: Where the PNG goes.
+        train: (N, D), the rows that were learned from.
+        image_shape: (height, width) of a row as an image.
+        size: Images in a row, of which there are two.
+        seed: Of the draws.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+    """
+    means = vae.sample(2 * size, mean=True, random_state=seed)
+    scale = np.float32(vae.scale_) if train.dtype == np.uint8 else 1.0
+    found = as_values(vae, train[nearest_rows(means, train, scale).places])
+    limits = limits_of(vae, means)
+    cell, left, space, top = 0.7, 1.35, 0.3, 0.92
+    height = cell * image_shape[0] / image_shape[1]
+    band = 2 * height + space
+    figure = new_figure(left + size * cell + 0.3, top + 2 * band)
+    write_title(figure, "Is it memorizing?", "below each new image (a mean of p(x|z)) the training image nearest to it")
+    for number in range(2):
+        for place, (name, images) in enumerate((("new", means), ("nearest", found))):
+            bottom = (2 - number) * band - (place + 1) * height
+            axes = image_axes(figure, (left, bottom, size * cell, height))
+            part = images[number * size : (number + 1) * size].reshape(-1, *image_shape)
+            show(axes, tile(part, size), limits, cmap)
+            style = {"color": INK, "fontsize": 9, "ha": "right", "va": "center", "transform": axes.transAxes}
+            axes.text(-0.12 / (size * cell), 0.5, name, **style)
+    return save(figure, path)
