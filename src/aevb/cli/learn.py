@@ -22,10 +22,10 @@ _FILES = {
     "report.html": "all of it, to look at",
 }
 _ENDINGS = {"converged": "no better after that", "interrupted": "then interrupted", "diverged": "then it diverged"}
-_GUESSED = {
-    ("bernoulli", "grey"): "Bernoulli, on grey levels (all values lie in [0, 1])",
-    ("bernoulli", "binary"): "Bernoulli (all values are 0 or 1)",
-    ("gaussian", "none"): "Gaussian (some values lie outside [0, 1])",
+_GUESSED = {  # as `VAE(likelihood="auto")` does
+    "grey": "Bernoulli on grey levels, since all values lie in [0, 1]",
+    "binary": "Bernoulli, since all values are 0 or 1",
+    "none": "Gaussian, since not all values lie in [0, 1]",
 }
 
 
@@ -59,14 +59,14 @@ def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: T
             trial = prepare(data, report)
     num_learn = len(trial.train) if trial.valid is None else len(trial.train) + len(trial.valid)
     talk.say(f"{trial.dataset.title}: {num_learn:,} to learn from, {len(trial.test):,} kept aside.")
+    if vae.likelihood == "auto" and vae.decoder is None:
+        _say_guess(trial, talk)
     folder = make_folder(output)
     if folder != output:
         talk.say(f"{output} holds an earlier run, which stays as it is; this one goes to {folder}.")
     try:
         with talk.notes():
             vae.fit(trial.learn, validation_data=trial.valid)
-        if model["likelihood"] == "auto":
-            _say_guess(vae, trial, talk)
         with waiting("Measuring and drawing", after=0.5):
             metrics = fill(folder, vae, trial, data, model, command)
     except KeyboardInterrupt:
@@ -137,10 +137,9 @@ def _give_up(folder):
     return 130
 
 
-def _say_guess(vae, trial, talk):
-    kind = trial.binarization if trial.binarization in ("grey", "none") else "binary"
-    guess = _GUESSED.get((vae.likelihood_, kind), vae.likelihood_)
-    talk.say(f"The likelihood was guessed from the data: {guess}. --likelihood sets another.")
+def _say_guess(trial, talk):
+    kind = trial.binarization if trial.binarization in _GUESSED else "binary"
+    talk.say(f"Likelihood, guessed from the data: {_GUESSED[kind]}. --likelihood sets another.")
 
 
 def _say_numbers(talk, metrics, vae, num_test, seconds):

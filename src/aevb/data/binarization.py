@@ -1,6 +1,6 @@
 """What grey levels are taken for. Grey, static, dynamic and thresholded MNIST are four different data sets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ class DynamicBinarization(NamedTuple):
     levels: np.ndarray
 
 
-def binarize(X, how: str, seed: int = 0) -> Any:
+def binarize(X, how: str, seed: int | Sequence[int] = 0) -> Any:
     """Return grey levels as the data that a model shall learn from.
 
     ============= ==================================================================
@@ -79,7 +79,7 @@ def _static(X, seed):
 
 
 # What is made of grey levels and a seed, by name.
-BINARIZATIONS: dict[str, Callable[[np.ndarray, int], Any]] = {
+BINARIZATIONS: dict[str, Callable[[np.ndarray, Any], Any]] = {
     "grey": lambda X, seed: X,
     "static": _static,
     "dynamic": lambda X, seed: DynamicBinarization(X),

@@ -101,10 +101,10 @@ def _from_levels(estimator, X: DynamicBinarization, wishes, key):
         held_out = _given_rows(estimator, wishes, reading)
         return TrainingData(reading, None, Resident(source, np.arange(len(levels)), wishes.batch_size, *held_out))
     train_rows, validation_rows = _hold_out(len(levels), wishes.held_out_fraction, key)
-    held_out = ()
-    if validation_rows is not None:
-        drawn = binarize(levels[validation_rows], "static", seed=int(_generator(key).integers(2**31)))
-        held_out = np.arange(len(drawn)), Source(drawn)
+    if validation_rows is None:
+        return TrainingData(reading, None, Resident(source, train_rows, wishes.batch_size))
+    drawn = binarize(levels[validation_rows], "static", seed=int(_generator(key).integers(2**31)))
+    held_out = np.arange(len(drawn)), Source(drawn)
     return TrainingData(reading, None, Resident(source, train_rows, wishes.batch_size, *held_out))
 
 

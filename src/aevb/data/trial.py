@@ -57,8 +57,13 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
         ValueError: Naming what is wrong with the data or the settings.
     """
     check_parameter("test_fraction", settings.test_fraction, kind=float, above=0, high=0.9)
-    shape = tuple(settings.image_shape) if settings.image_shape else None
-    dataset = open_dataset(settings.source, label_column=settings.label_column, image_shape=shape, report=report)
+    height_and_width = None
+    if settings.image_shape is not None:
+        height, width = settings.image_shape
+        height_and_width = (height, width)
+    dataset = open_dataset(
+        settings.source, label_column=settings.label_column, image_shape=height_and_width, report=report
+    )
     parts, split = _parts(dataset, settings)
     how = settings.binarization or "grey"
     # Each part has draws of its own, so that it does not matter which others are loaded.

@@ -65,20 +65,20 @@ def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cm
     if vae.latent_dim != 2:
         raise ValueError(f"This picture is of a plane: it needs a model with latent_dim=2, not {vae.latent_dim}.")
     means = vae.inverse_transform(manifold_grid(size)).reshape(-1, *image_shape)
-    sheet = tile(means, size)
+    whole = tile(means, size)
     width, left, bottom, top = 7.0, 0.62, 0.62, 0.86
-    height = width * sheet.shape[0] / sheet.shape[1]
+    height = width * whole.shape[0] / whole.shape[1]
     figure = new_figure(left + width + 0.3, bottom + height + top)
     subtitle = f"means of p(x|z) at {size} × {size} points that are equally likely under the prior"
     write_title(figure, "The latent plane, decoded", subtitle, left)
     axes = image_axes(figure, (left, bottom, width, height))
-    show(axes, sheet, limits_of(vae, means), cmap)
+    show(axes, whole, limits_of(vae, means), cmap)
     # The axes are linear in the Gaussian's CDF; the ticks stand where z has whole values.
     marks = np.array([-2, -1, 0, 1, 2])
     names = [str(mark).replace("-", "−") for mark in marks]
     shares = np.asarray(ndtr(marks.astype(np.float32)))
-    axes.set_xticks(shares * sheet.shape[1] - 0.5, names)
-    axes.set_yticks((1 - shares) * sheet.shape[0] - 0.5, names)
+    axes.set_xticks(shares * whole.shape[1] - 0.5, names)
+    axes.set_yticks((1 - shares) * whole.shape[0] - 0.5, names)
     axes.tick_params(colors=FAINT, labelcolor=INK, labelsize=9, width=0.8, length=3)
     axes.set_xlabel("$z_1$", color=INK, labelpad=2)
     axes.set_ylabel("$z_2$", color=INK, rotation=0, labelpad=8, va="center")
@@ -152,6 +152,32 @@ def samples(
         axes = image_axes(figure, (left + place * (width + space), bottom, width, height))
         show(axes, tile(images, size), limits, cmap)
         axes.text(0, 1.02, name, color=INK, fontsize=10, transform=axes.transAxes, va="bottom")
+    return save(figure, path)
+
+
+def sheet(
+    vae: VAE, path, rows: np.ndarray, image_shape: tuple[int, int], *, columns: int = 10, cmap: str = INK_ON_PAPER
+) -> Path:
+    """Draw rows as images, from the top left, without words.
+
+    Args:
+        vae: The model that they come from.
+        path: Where the PNG goes.
+        rows: (n, D), in the units that the decoder speaks.
+        image_shape: (height, width) of a row as an image.
+        columns: Images in a row.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+    """
+    images = np.asarray(rows).reshape(-1, *image_shape)
+    columns = min(columns, len(images))
+    whole = tile(images, columns)
+    width = 0.7 * columns
+    height = width * whole.shape[0] / whole.shape[1]
+    figure = new_figure(width, height)
+    show(image_axes(figure, (0, 0, width, height)), whole, limits_of(vae, images), cmap)
     return save(figure, path)
 
 

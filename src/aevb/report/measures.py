@@ -6,6 +6,7 @@ from aevb.data.trial import Trial
 from aevb.estimators import analytic_kl
 from aevb.models import LIKELIHOODS
 from aevb.report.images import as_values
+from aevb.report.nearest import nearest_rows
 from aevb.report.references import grey_level_ceiling, independent_gaussians, independent_pixels
 from aevb.training import rowwise
 from aevb.vae import VAE
@@ -13,6 +14,7 @@ from aevb.vae import VAE
 NUM_SAMPLES = 10  # L of the held-out bound
 MAX_ROWS = 10_000  # that a bound is averaged over
 LIKELIHOOD_ROWS, LIKELIHOOD_SAMPLES = 100, 500
+NEAREST_ROWS = 100
 ACTIVE = 0.01  # variance over the data of a latent mean, above which it counts: Burda, Grosse and Salakhutdinov (2016)
 
 
@@ -44,6 +46,7 @@ def measure(vae: VAE, trial: Trial, seed: int, *, with_likelihood: bool = True) 
             "threshold": ACTIVE,
             "binarization": trial.binarization,
         },
+        **({"nearest_training_row": _nearest(vae, trial, seed)} if trial.dataset.image_shape else {}),
         "data": trial.dataset.name,
         "likelihood": vae.likelihood_,
         "epochs": len(vae.history_),
@@ -99,6 +102,23 @@ def _comparison(vae, trial):
     if LIKELIHOODS[vae.likelihood_].density:
         return {"independent_gaussians": independent_gaussians(train, test)}
     return {"independent_pixels": independent_pixels(train, test), "grey_level_ceiling": grey_level_ceiling(test)}
+
+
+def _nearest(vae, trial, seed):
+    """Return how far new and held-out images are from the training images."""
+    scale = float(vae.scale_) if trial.train.dtype == np.uint8 else 1.0
+    new, held_out = (
+        vae.sample(NEAREST_ROWS, mean=True, random_state=seed),
+        as_values(vae, some(trial.test, NEAREST_ROWS)),
+    )
+    return {
+        "samples": float(np.median(nearest_rows(new, trial.train, scale).distances)),
+        "held_out": float(np.median(nearest_rows(held_out, trial.train, scale).distances)),
+        "unit": "median Euclidean distance to the nearest training image; samples are means of p(x|z)",
+        "rows": NEAREST_ROWS,
+        "binarization": trial.binarization,
+        "seed": seed,
+    }
 
 
 def _divergences(vae, rows):

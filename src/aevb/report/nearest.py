@@ -69,7 +69,7 @@ def nearest_images(
         The path.
     """
     means = vae.sample(2 * size, mean=True, random_state=seed)
-    scale = np.float32(vae.scale_) if train.dtype == np.uint8 else 1.0
+    scale = float(vae.scale_) if train.dtype == np.uint8 else 1.0
     found = as_values(vae, train[nearest_rows(means, train, scale).places])
     limits = limits_of(vae, means)
     cell, left, space, top = 0.7, 1.35, 0.3, 0.92

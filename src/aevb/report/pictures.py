@@ -12,7 +12,7 @@ from aevb.report.columns import column_histograms, column_reconstructions
 from aevb.report.images import manifold, reconstructions, samples
 from aevb.report.measures import ACTIVE, some
 from aevb.report.nearest import nearest_images
-from aevb.report.plots import latent_scatter, learning_curve
+from aevb.report.plots import MAX_CLASSES, latent_scatter, learning_curve
 from aevb.report.traversal import traversals
 from aevb.report.units import active_units
 from aevb.vae import VAE
@@ -82,8 +82,9 @@ def _draw_units(vae, trial, path, seed):
 
 def _as_classes(labels):
     """Words of which there are too many to be classes say nothing as colours."""
-    is_named = labels is not None and labels.dtype.kind not in "iufb"
-    return None if is_named and len(np.unique(labels)) > 20 else labels
+    if labels is None or labels.dtype.kind in "iufb":
+        return labels
+    return None if len(np.unique(labels)) > MAX_CLASSES else labels
 
 
 def _of_each_label(labels, num_rows, most=20):
@@ -112,8 +113,8 @@ PICTURES: dict[str, Picture] = {
     ),
     "nearest": Picture(
         "Is it memorizing?",
-        "A model that only repeats its training data shows the same picture twice. What is alike in kind and differs in "
-        "detail was learned.",
+        "A model that only repeats its training data shows the same picture twice. What is alike in kind and differs "
+        "in detail was learned.",
         _are_images,
         lambda vae, trial, path, seed: nearest_images(vae, path, trial.train, seed=seed, **_look(trial)),
     ),

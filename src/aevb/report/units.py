@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from aevb.report.canvas import COLOURS, FAINT, INK, RULE, new_figure, plot_axes, save, write_title
 
@@ -30,6 +31,6 @@ def active_units(variances, threshold: float, path) -> Path:
     axes.set_yscale("log")
     axes.set_ylim(min(threshold / 10, max(variances.min(), 1e-6)), max(2.0, 2 * variances.max()))
     axes.set_xlim(0.4, len(variances) + 0.6)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("latent variables, by variance", color=INK, fontsize=9)
     return save(figure, path)
