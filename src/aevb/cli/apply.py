@@ -29,13 +29,13 @@ def sample(
         num_samples: Number of rows.
         mean: Whether to write the decoder's means instead of draws from them.
         seed: Of the draws.
-        output: A .npy, .csv or .png file; samples.npy in the run's folder if it is not given. A .png shows images.
+        output: A .npy, .csv or .png file (which shows images); drawn_samples.npy in the run's folder if not given.
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
     opened, output = _open(run, output, "drawn_samples.npy", pictures=True)
     rows = opened.vae.sample(num_samples, mean=mean, random_state=seed)
-    _write(output, rows, _names(opened.vae), opened)
+    _write(output, rows, _column_names, opened)
     what = "means" if mean else "draws"
     facts = {"rows": num_samples, "columns": rows.shape[1], "what": what, "seed": seed}
     Talk(quiet, json).end(f"Wrote {num_samples:,} {what} to {output}", {"output": output, **facts})
@@ -60,13 +60,13 @@ def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quie
     Args:
         run: Folder of the run.
         data: Name of a data set, or a file, as for `aevb fit`.
-        output: A .npy, .csv or .png file; reconstructions.npy in the run's folder if it is not given. A .png shows the
-            first images and what became of them.
+        output: A .npy, .csv or .png file (which shows the first images and what became of them);
+            reconstructed_rows.npy in the run's folder if not given.
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
     name = "reconstructed_rows.npy"
-    _apply(run, data, output, name, lambda vae, X: vae.reconstruct(X), _names, Talk(quiet, json), pictures=True)
+    _apply(run, data, output, name, lambda vae, X: vae.reconstruct(X), _column_names, Talk(quiet, json), pictures=True)
 
 
 def _apply(run, data, output, default, function: Callable, names: Callable, talk: Talk, pictures=False):
@@ -75,7 +75,7 @@ def _apply(run, data, output, default, function: Callable, names: Callable, talk
         rows = read_rows(opened, data)
     with waiting("Computing"):
         result = function(opened.vae, rows)
-    _write(output, result, names(opened.vae), opened, rows)
+    _write(output, result, names, opened, rows)
     facts = {"rows": len(result), "columns": result.shape[1]}
     talk.end(f"Wrote {len(result):,} rows of {result.shape[1]} to {output}", {"output": output, **facts})
 
@@ -90,9 +90,9 @@ def read_rows(run: Run, data: str):
 
     is_table = Path(data).suffix == ".csv"
     dataset = open_dataset(data, label_column=run.data.label_column if is_table else None)
-    how = {"dynamic": "static", None: "grey"}.get(run.data.binarization, run.data.binarization)
+    how = run.data.binarization or "grey"
     try:
-        return binarize(dataset.rows, how, run.data.seed)
+        return binarize(dataset.rows, "static" if how == "dynamic" else how, run.data.seed)
     except ValueError as error:
         raise InputError(f"{data}: {error}") from None
 
@@ -123,22 +123,24 @@ def _write(path: Path, rows, names, run: Run, originals=None):
         if path.suffix == ".npy":
             np.save(file, rows)
         else:
-            np.savetxt(file, rows, delimiter=",", header=",".join(names), comments="", fmt="%.7g", encoding="utf-8")
+            header = ",".join(names(run))
+            np.savetxt(file, rows, delimiter=",", header=header, comments="", fmt="%.7g", encoding="utf-8")
 
 
 def _draw(path, rows, run, originals):
     from aevb.report.images import reconstructions, sheet
 
     dataset = run.trial().dataset
-    look = {"cmap": "gray" if dataset.light_on_dark else "gray_r"}
+    cmap = "gray" if dataset.light_on_dark else "gray_r"
+    assert dataset.image_shape is not None
     if originals is not None:
-        return reconstructions(run.vae, path, originals[:50], dataset.image_shape, **look)
-    return sheet(run.vae, path, rows, dataset.image_shape, **look)
+        return reconstructions(run.vae, path, originals[:50], dataset.image_shape, cmap=cmap)
+    return sheet(run.vae, path, rows, dataset.image_shape, cmap=cmap)
 
 
-def _names(vae):
-    return list(getattr(vae, "feature_names_in_", [f"x{number}" for number in range(vae.n_features_in_)]))
+def _column_names(run):
+    return run.trial().dataset.columns or [f"x{number}" for number in range(run.vae.n_features_in_)]
 
 
-def _code_names(vae):
-    return [f"z{number + 1}" for number in range(vae.latent_dim)]
+def _code_names(run):
+    return [f"z{number + 1}" for number in range(run.vae.latent_dim)]

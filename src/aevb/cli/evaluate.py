@@ -60,7 +60,8 @@ def evaluate(
         if name == "log_likelihood":
             error += f", ± {numbers['std_error_of_sampling']:.3f} by the sampling of z"
         talk.say(f"{name.replace('_', ' '):15} {numbers['value']:10.2f}  {error}  ({numbers['estimator']})")
-    talk.say(f"Averages over {len(X):,} rows ({split}; {trial.binarization} data), in nats a row.")
+    kind = "" if trial.binarization == "none" else f"; {trial.binarization} data"
+    talk.say(f"Averages over {len(X):,} rows ({split}{kind}), in nats a row.")
     talk.end(f"The results are in {path}", {"output": path, **found})
 
 

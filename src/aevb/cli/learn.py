@@ -158,7 +158,8 @@ def _say_numbers(talk, metrics, vae, num_test, seconds):
     }
     if others.get("grey_level_ceiling"):
         lines["the most that these grey levels allow"] = others["grey_level_ceiling"]
-    talk.say(f"\n{what} on the {num_test:,} rows kept aside, in nats a row ({own['binarization']} data):")
+    kind = "" if own["binarization"] == "none" else f" ({own['binarization']} data)"
+    talk.say(f"\n{what} on the {num_test:,} rows kept aside, in nats a row{kind}:")
     for words, value in lines.items():
         talk.say(f"  {value:8.1f}  {words}")
     if metrics["likelihood"] == "bernoulli" and own["binarization"] == "grey":

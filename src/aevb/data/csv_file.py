@@ -2,12 +2,17 @@
 
 import csv
 import os
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 _MISSING = {"", "na", "nan", "null", "?"}
+
+
+class CsvError(ValueError):
+    """What is wrong with a file, and in which line and column."""
 
 
 class CsvContents(NamedTuple):
@@ -28,7 +33,7 @@ def read_csv(path: Path, label_column: str | None = None) -> CsvContents:
         label_column: Name of a column (or its number, from 0) of labels, which may be words.
 
     Raises:
-        ValueError: Naming the line and the column, or saying that there are no rows.
+        CsvError: Naming the line and the column, or saying that there are no rows.
     """
     with open(path, newline="", encoding="utf-8-sig") as file:
         first = next(csv.reader(file), [])
@@ -41,7 +46,9 @@ def read_csv(path: Path, label_column: str | None = None) -> CsvContents:
 def _quickly(path, skip):
     """Return the numbers by NumPy's reader, or None if the file has anything else: then it matters what and where."""
     try:
-        return np.loadtxt(path, delimiter=",", skiprows=int(skip), ndmin=2, encoding="utf-8-sig", comments=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a file without rows, which is refused later
+            return np.loadtxt(path, delimiter=",", skiprows=int(skip), ndmin=2, encoding="utf-8-sig", comments=None)
     except ValueError:
         return None
 
@@ -57,12 +64,12 @@ def _carefully(path, names, width, label_column):
             if not cells:
                 continue
             if len(cells) != width:
-                raise ValueError(f"line {reader.line_num} has {len(cells)} cells, the first line has {width}")
+                raise CsvError(f"line {reader.line_num} has {len(cells)} cells, the first line has {width}")
             if label is not None:
                 labels.append(cells.pop(label).strip())
             rows.append([_number(cell, reader.line_num, place, names, label) for place, cell in enumerate(cells)])
     if not rows or not rows[0]:
-        raise ValueError(f"it has no {'columns' if rows else 'rows'} of numbers ({os.path.getsize(path):,} bytes)")
+        raise CsvError(f"it has no {'columns' if rows else 'rows'} of numbers ({os.path.getsize(path):,} bytes)")
     if names is not None and label is not None:
         names = names[:label] + names[label + 1 :]
     return CsvContents(np.array(rows), names, np.array(labels) if label is not None else None)
@@ -77,7 +84,7 @@ def _number(cell, line, place, names, label):
     except ValueError:
         place += label is not None and place >= label
         column = f"column {names[place]!r}" if names else f"column {place}"
-        raise ValueError(f"line {line}, {column}: {cell[:40]!r} is not a number; encode words as numbers") from None
+        raise CsvError(f"line {line}, {column}: {cell[:40]!r} is not a number; encode words as numbers") from None
 
 
 def _label_place(names, width, label_column):
@@ -88,7 +95,7 @@ def _label_place(names, width, label_column):
     if label_column.isdecimal() and int(label_column) < width:
         return int(label_column)
     known = ", ".join(names[:10]) if names else f"0 to {width - 1}"
-    raise ValueError(f"there is no column {label_column!r}; its columns are {known}")
+    raise CsvError(f"there is no column {label_column!r}; its columns are {known}")
 
 
 def _are_numbers(cells):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aevb.data.csv_file import read_csv
+from aevb.data.csv_file import CsvError, read_csv
 from aevb.data.reading import number_type
 
 
@@ -126,7 +126,8 @@ def _open_csv(path: Path) -> Table:
     def read(start, stop, size):
         yield from (X[first : min(first + size, stop)] for first in range(start, stop, size))
 
-    return Table(str(path), *X.shape, X.dtype, read, cuts=(0, len(X)), columns=names)
+    num_rows, num_columns = X.shape
+    return Table(str(path), num_rows, num_columns, X.dtype, read, cuts=(0, num_rows), columns=names)
 
 
 def _open_parquet(path: Path) -> Table:
@@ -216,9 +217,11 @@ def reading(path, how):
         yield
     except DataFileError:
         raise
+    except CsvError as error:
+        raise DataFileError(f"{path}: {error}.") from None
     except _DAMAGE as error:
         reason = str(error) or type(error).__name__
-        advice = f"It may be truncated or damaged ({os.path.getsize(path):,} bytes). Write it again with {how}"
+        advice = f"It may be truncated (it has {os.path.getsize(path):,} bytes). Write it again with {how}"
         reason = " ".join(reason.split())  # one line
         if "pickle" in reason or "Python objects" in reason:
             reason = "it does not hold numbers alone, and Python objects are never unpickled"
