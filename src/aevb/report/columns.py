@@ -36,7 +36,7 @@ def column_histograms(vae: VAE, path, rows: np.ndarray, names=None, *, seed: int
             )
         axes.set_yticks([])
 
-    subtitle = f"grey: {len(data):,} rows kept aside; red: draws from the model"
+    subtitle = f"grey: {len(data):,} rows of data; red: draws from the model"
     return _panels(path, "Columns, and what the model draws", subtitle, data.shape[1], names, draw)
 
 
@@ -67,7 +67,7 @@ def column_reconstructions(vae: VAE, path, rows: np.ndarray, names=None) -> Path
 def _panels(path, title, subtitle, num_columns, names, draw):
     shown = min(num_columns, MAX_SHOWN)
     num_rows = -(-shown // PER_ROW)
-    width, height, space, top = 1.62, 1.15, 0.62, 1.15
+    width, height, space, top = 1.62, 1.15, 0.62, 0.8
     figure = new_figure(0.45 + PER_ROW * (width + 0.32), top + num_rows * (height + space))
     more = f" (the first {shown} of {num_columns} columns)" if shown < num_columns else ""
     write_title(figure, title, subtitle + more)

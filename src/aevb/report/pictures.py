@@ -73,7 +73,8 @@ def _draw_latent(vae, trial, path, seed):
     labels = None
     if trial.train_labels is not None and trial.test_labels is not None:
         labels = some(np.concatenate([trial.train_labels, trial.test_labels]), MAX_CODES)
-    return latent_scatter(vae, path, some(rows, MAX_CODES), _as_classes(labels))
+    circles = vae.get_params()["posterior"] in _GAUSSIANS
+    return latent_scatter(vae, path, some(rows, MAX_CODES), _as_classes(labels), circles=circles)
 
 
 def _draw_units(vae, trial, path, seed):
@@ -128,7 +129,9 @@ PICTURES: dict[str, Picture] = {
         "The columns, and what the model draws",
         "If model and data agree, the two histograms of a column do.",
         _is_table,
-        lambda vae, trial, path, seed: column_histograms(vae, path, trial.test, trial.dataset.columns, seed=seed),
+        lambda vae, trial, path, seed: column_histograms(
+            vae, path, some(np.concatenate([trial.train, trial.test])), trial.dataset.columns, seed=seed
+        ),
     ),
     "reconstructions_by_column": Picture(
         "Rows kept aside, and what the model makes of them",

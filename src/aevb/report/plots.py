@@ -59,7 +59,7 @@ def learning_curve(vae: VAE, path) -> Path:
     return save(figure, path)
 
 
-def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None = None) -> Path:
+def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None = None, *, circles: bool = True) -> Path:
     """Draw the posterior means of rows in the latent plane, coloured by their labels if there are any.
 
     Of more than two latent variables it shows those two whose posterior means vary most.
@@ -69,6 +69,7 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
         path: Where the PNG goes.
         rows: (n, D), as for ``fit``.
         labels: (n,), classes or quantities; they play no part in learning.
+        circles: Whether to draw those that hold 50 % and 95 % of the prior N(0, I).
 
     Returns:
         The path.
@@ -82,7 +83,8 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
     first, second = np.sort(np.argsort(-codes.var(axis=0))[:2])
     codes = codes[:, [first, second]]  # (n, 2)
     figure = new_figure(7.0, 7.4)
-    subtitle = f"posterior means of {len(codes):,} datapoints; the circles hold 50 % and 95 % of the prior"
+    subtitle = f"posterior means of {len(codes):,} datapoints"
+    subtitle += "; the circles hold 50 % and 95 % of the prior" * circles
     write_title(figure, "Where the data lies in the latent plane", subtitle)
     axes = plot_axes(figure, (0.7, 0.6, 6.0, 6.0))
     dots: dict[str, Any] = {"s": 10 if len(codes) < 10_000 else 3, "linewidths": 0, "alpha": 0.8, "rasterized": True}
@@ -92,7 +94,8 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
         figure.colorbar(axes.scatter(*codes.T, c=labels, cmap="viridis", **dots), ax=axes, fraction=0.04)
     else:
         _draw_classes(axes, codes, np.asarray(labels), dots)
-    _draw_prior(axes)
+    if circles:
+        _draw_prior(axes)
     reach = max(3.0, 1.05 * float(np.abs(codes).max()))
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     axes.set_xlabel(f"$z_{{{first + 1}}}$", color=INK)
