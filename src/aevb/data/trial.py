@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aevb.data.binarization import binarize
-from aevb.data.checks import check_parameter
+from aevb.data.checks import check_parameter, check_rows
 from aevb.data.datasets import Dataset
 from aevb.data.own import open_dataset
 
@@ -64,6 +64,7 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     dataset = open_dataset(
         settings.source, label_column=settings.label_column, image_shape=height_and_width, report=report
     )
+    check_rows(dataset.rows, None, name=settings.source)  # here, where a row's number is that in the file
     parts, split = _parts(dataset, settings)
     how = settings.binarization or "grey"
     # Each part has draws of its own, so that it does not matter which others are loaded.

@@ -69,6 +69,7 @@ def _facts(folder, vae, trial, metrics, pictures, command) -> dict[str, Any]:
         "is_grey": trial.binarization == "grey" and not LIKELIHOODS[vae.likelihood_].density,
         "ending": _ENDINGS.get(vae.stopped_because_, vae.stopped_because_),
         "metrics": metrics,
+        "own_value": metrics.get("held_out_lower_bound", metrics["held_out_log_likelihood"])["value"],
         "comparisons": _comparisons(metrics["comparison"]),
         "pictures": [(name, PICTURES[name], _data_uri(folder / f"{name}.png")) for name in pictures],
         "command": command,

@@ -89,9 +89,9 @@ def _as_classes(labels):
 
 
 def _of_each_label(labels, num_rows, most=20):
-    """Return the numbers of rows to show: two of each label, in two runs through the labels, or the first ones."""
+    """Return the numbers of rows to show: two of each label, in two runs through the labels, or some."""
     if labels is None or len(np.unique(labels)) > most // 2:
-        return np.arange(min(most, num_rows))
+        return np.linspace(0, num_rows - 1, min(most, num_rows)).astype(int)  # from all over a film
     each = most // len(np.unique(labels))
     members = [np.flatnonzero(labels == label)[:each] for label in np.unique(labels)]
     order = [row[place] for place in range(each) for row in members if place < len(row)]
