@@ -36,6 +36,16 @@ def test_examples_of_the_guide(tmp_path, monkeypatch):
     np.testing.assert_array_equal(names["same"].transform(names["X"]), names["vae"].transform(names["X"]))
 
 
+def test_examples_of_the_tasks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_examples("docs/tasks.md")
+    X, holes, filled = names["X"], names["holes"], names["filled"]
+    seen = ~np.isnan(holes)
+    np.testing.assert_array_equal(filled[seen], X[:8][seen])
+    assert np.mean((filled - X[:8])[~seen] ** 2) < np.mean((X.mean(0) - X[:8])[~seen] ** 2)
+    assert np.mean((names["clean"] - X[:8]) ** 2) < np.mean((names["noisy"] - X[:8]) ** 2)
+
+
 def test_links_of_the_readme_lead_somewhere():
     links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(links) > 5

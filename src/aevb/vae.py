@@ -27,6 +27,7 @@ from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.learners.unamortized import start_row
 from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
+from aevb.tasks.methods import TaskMethods
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, choose_step_size, lower_bounds, rowwise, train, train_on
 from aevb.training.progress import ShareDone
 
@@ -49,7 +50,7 @@ def _learns_from_batches(vae) -> bool:
     return _learns_an_encoder(vae)
 
 
-class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Variational auto-encoder: a deep latent-variable model, learned by Auto-Encoding Variational Bayes.
 
     .. math:: \log p(x) \ge -D_{KL}(q(z|x) \| p(z)) + E_{q(z|x)}[\log p(x|z)]
@@ -312,12 +313,14 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return the decoder's mean at the posterior mean of each row of X, (n, D); grey levels are in [0, 1]."""
         return self.inverse_transform(self.transform(X))
 
-    def sample(self, num_samples=1, *, mean=False, random_state=None):
+    def sample(self, num_samples=1, *, mean=False, temperature=1.0, random_state=None):
         """Draw new rows from the model.
 
         Args:
             num_samples: Number of rows.
             mean: Whether to return the decoder's means instead of draws from them.
+            temperature: What the prior's deviations from its mean are multiplied by: below 1 rows are more typical and
+                less diverse. Other than 1 only for priors on all real numbers.
             random_state: As in scikit-learn; None for the model's own, which gives the same rows each time.
 
         Returns:
@@ -328,7 +331,7 @@ class VAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         key = jax.random.key(self._seed(self.random_state if random_state is None else random_state))
         numbers = np.arange(num_samples)
         draw = tasks.sample_mean if mean else tasks.sample
-        return rowwise(draw, self.generative_, Source(numbers[:, None]), numbers, key)
+        return rowwise(draw, self.generative_, Source(numbers[:, None]), numbers, key, *self._cooling(temperature))
 
     # ---- how good is it ----------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """Pictures of a model and what it learned. They need Matplotlib, which comes with ``aevb[demo]``."""
 
-from aevb.report.images import manifold, manifold_grid, reconstructions, samples
+from aevb.report.images import manifold, reconstructions, samples
 from aevb.report.plots import latent_scatter, learning_curve
 from aevb.report.references import grey_level_ceiling, independent_pixels
+from aevb.tasks import manifold_grid
 
 __all__ = [
     "grey_level_ceiling",

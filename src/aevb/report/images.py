@@ -6,42 +6,13 @@ Paper: Figure 4, Figure 5, App. A.
 from pathlib import Path
 
 import numpy as np
-from jax.scipy.special import ndtr, ndtri
+from jax.scipy.special import ndtr
 
 from aevb.models import LIKELIHOODS
 from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, write_title
 from aevb.vae import VAE
 
 INK_ON_PAPER = "gray_r"  # large values are dark: right for handwriting; "gray" is right for photographs
-
-
-def manifold_grid(size: int = 20) -> np.ndarray:
-    r"""Return the latent coordinates of the manifold's tiles, row by row from the top left.
-
-    .. math:: z = (\Phi^{-1}(u), \Phi^{-1}(v)), \quad u, v \in \{(i + 1/2) / n : i = 0, \dots, n - 1\}
-
-    Linearly spaced coordinates on the unit square, through the inverse CDF of the Gaussian. They are the centres of
-    n x n cells, so each tile stands for the same probability under the prior, and none for infinity.
-
-    Args:
-        size: n.
-
-    Returns:
-        (size * size, 2); the first coordinate grows to the right, the second upwards.
-
-    Example:
-        >>> manifold_grid(2).round(3)
-        array([[-0.674,  0.674],
-               [ 0.674,  0.674],
-               [-0.674, -0.674],
-               [ 0.674, -0.674]], dtype=float32)
-
-    Paper: Figure 4, App. A.
-    """
-    unit = (np.arange(size, dtype=np.float32) + 0.5) / size
-    values = np.asarray(ndtri(unit))
-    right, up = np.meshgrid(values, values[::-1])
-    return np.stack([right.ravel(), up.ravel()], axis=-1)
 
 
 def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cmap: str = INK_ON_PAPER) -> Path:
@@ -62,9 +33,7 @@ def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cm
 
     Paper: Figure 4, App. A.
     """
-    if vae.latent_dim != 2:
-        raise ValueError(f"This picture is of a plane: it needs a model with latent_dim=2, not {vae.latent_dim}.")
-    means = vae.inverse_transform(manifold_grid(size)).reshape(-1, *image_shape)
+    means = vae.manifold(size).reshape(-1, *image_shape)
     whole = tile(means, size)
     width, left, bottom, top = 7.0, 0.62, 0.62, 0.86
     height = width * whole.shape[0] / whole.shape[1]
@@ -101,20 +70,50 @@ def reconstructions(
     Returns:
         The path.
     """
-    originals = as_values(vae, rows).reshape(-1, *image_shape)
-    made = vae.reconstruct(rows).reshape(-1, *image_shape)
-    limits = limits_of(vae, originals)
-    bands = range(0, len(originals), columns)
+    subtitle = "below each image the decoder's mean at its code, the posterior mean of z"
+    originals = as_values(vae, rows)
+    bands = {"original": originals, "reconstruction": vae.reconstruct(rows)}
+    look = {"image_shape": image_shape, "limits": limits_of(vae, originals), "columns": columns, "cmap": cmap}
+    return pairs(path, bands, "Reconstructions", subtitle, **look)
+
+
+def pairs(
+    path,
+    bands: dict[str, np.ndarray],
+    title: str,
+    subtitle: str,
+    *,
+    image_shape: tuple[int, int],
+    limits: tuple[float, float],
+    columns: int = 10,
+    cmap: str = INK_ON_PAPER,
+) -> Path:
+    """Draw several versions of the same images below each other.
+
+    Args:
+        path: Where the PNG goes.
+        bands: (n, D) by name: the versions.
+        title: Of the picture.
+        subtitle: Below it.
+        image_shape: (height, width) of a row as an image.
+        limits: Values at the two ends of the colour map.
+        columns: Images in a row.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+    """
+    starts = range(0, len(next(iter(bands.values()))), columns)
     cell, left, space, top = 0.7, 1.35, 0.3, 0.92
     cell_height = cell * image_shape[0] / image_shape[1]
-    band_height = 2 * cell_height + space
-    figure = new_figure(left + columns * cell + 0.3, top + len(bands) * band_height)
-    write_title(figure, "Reconstructions", "below each image the decoder's mean at its code, the posterior mean of z")
-    for number, start in enumerate(bands):
-        for place, (name, images) in enumerate((("original", originals), ("reconstruction", made))):
-            images = images[start : start + columns]
+    block_height = len(bands) * cell_height + space
+    figure = new_figure(left + columns * cell + 0.3, top + len(starts) * block_height)
+    write_title(figure, title, subtitle)
+    for number, start in enumerate(starts):
+        for place, (name, rows) in enumerate(bands.items()):
+            images = rows[start : start + columns].reshape(-1, *image_shape)
             width = len(images) * cell
-            bottom = (len(bands) - number) * band_height - (place + 1) * cell_height
+            bottom = (len(starts) - number) * block_height - (place + 1) * cell_height
             axes = image_axes(figure, (left, bottom, width, cell_height))
             show(axes, tile(images, len(images)), limits, cmap)
             axes.text(

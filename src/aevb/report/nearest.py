@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aevb.report.canvas import INK, image_axes, new_figure, save, tile, write_title
-from aevb.report.images import INK_ON_PAPER, as_values, limits_of, show
+from aevb.report.images import INK_ON_PAPER, as_values, limits_of, pairs
 from aevb.vae import VAE
 
 _BLOCK = 2000  # training rows at a time
@@ -71,18 +70,6 @@ def nearest_images(
     means = vae.sample(2 * size, mean=True, random_state=seed)
     scale = float(vae.scale_) if train.dtype == np.uint8 else 1.0
     found = as_values(vae, train[nearest_rows(means, train, scale).places])
-    limits = limits_of(vae, means)
-    cell, left, space, top = 0.7, 1.35, 0.3, 0.92
-    height = cell * image_shape[0] / image_shape[1]
-    band = 2 * height + space
-    figure = new_figure(left + size * cell + 0.3, top + 2 * band)
-    write_title(figure, "Is it memorizing?", "below each new image (a mean of p(x|z)) the training image nearest to it")
-    for number in range(2):
-        for place, (name, images) in enumerate((("new", means), ("nearest", found))):
-            bottom = (2 - number) * band - (place + 1) * height
-            axes = image_axes(figure, (left, bottom, size * cell, height))
-            part = images[number * size : (number + 1) * size].reshape(-1, *image_shape)
-            show(axes, tile(part, size), limits, cmap)
-            style = {"color": INK, "fontsize": 9, "ha": "right", "va": "center", "transform": axes.transAxes}
-            axes.text(-0.12 / (size * cell), 0.5, name, **style)
-    return save(figure, path)
+    subtitle = "below each new image (a mean of p(x|z)) the training image nearest to it"
+    look = {"image_shape": image_shape, "limits": limits_of(vae, means), "columns": size, "cmap": cmap}
+    return pairs(path, {"new": means, "nearest": found}, "Is it memorizing?", subtitle, **look)

@@ -14,14 +14,12 @@ MAX_SHOWN = 12
 def traversals(
     vae: VAE, path, rows: np.ndarray, image_shape: tuple[int, int], *, size: int = 11, cmap: str = INK_ON_PAPER
 ) -> Path:
-    """Draw decoder means along each latent axis, through the average code, from the 2% to the 98% quantile of codes.
-
-    The axes are sorted by the variance of the rows' codes along them.
+    """Draw decoder means along each latent axis, through the average code, those that carry most first.
 
     Args:
         vae: A fitted model.
         path: Where the PNG goes.
-        rows: (n, D), whose codes say where the axes run.
+        rows: (n, D), by which the axes are ranked.
         image_shape: (height, width) of a row as an image.
         size: Images along an axis.
         cmap: Matplotlib's name of a colour map.
@@ -29,24 +27,20 @@ def traversals(
     Returns:
         The path.
     """
-    codes = vae.transform(rows)  # (n, J)
-    variances = codes.var(axis=0)
-    shown = np.argsort(-variances)[:MAX_SHOWN]
-    low, high = np.quantile(codes, [0.02, 0.98], axis=0)
-    Z = np.repeat(codes.mean(axis=0)[None], len(shown) * size, axis=0)
-    for number, axis in enumerate(shown):
-        Z[number * size : (number + 1) * size, axis] = np.linspace(low[axis], high[axis], size)
-    means = vae.inverse_transform(Z).reshape(-1, *image_shape)
+    dimensions, carried, _, means = vae.traverse(rows, size)  # (J,), (J,), _, (J, size, D)
+    shown = dimensions[:MAX_SHOWN]
+    means = means[: len(shown)].reshape(-1, *image_shape)
     cell, left, right, top, bottom = 0.6, 0.75, 0.95, 0.9, 0.25
     height = cell * image_shape[0] / image_shape[1]
     figure = new_figure(left + size * cell + right, top + len(shown) * height + bottom)
-    subtitle = f"one latent variable changes in each row; the {len(shown)} of {len(variances)} whose codes vary most"
+    subtitle = f"one latent variable changes in each row, from −2.5 to 2.5; {len(shown)} of {len(dimensions)}"
     write_title(figure, "Along the latent axes", subtitle)
     axes = image_axes(figure, (left, bottom, size * cell, len(shown) * height))
     show(axes, tile(means, size), limits_of(vae, means), cmap)
+    unit = "nats" if vae.recognition_ is not None and vae.amortized else "variance"
     for number, axis in enumerate(shown):
         y = 1 - (number + 0.5) / len(shown)
         style = {"va": "center", "transform": axes.transAxes, "fontsize": 9}
         axes.text(-0.1 / (size * cell), y, f"$z_{{{axis + 1}}}$", color=INK, ha="right", **style)
-        axes.text(1 + 0.1 / (size * cell), y, f"var {variances[axis]:.2f}", color=FAINT, ha="left", **style)
+        axes.text(1 + 0.1 / (size * cell), y, f"{carried[number]:.2f} {unit}", color=FAINT, ha="left", **style)
     return save(figure, path)

@@ -67,15 +67,20 @@ def decoder_mean(generative, z):
     return generative.decoder(z).mean
 
 
-def sample(generative, number, key):
+def sample(generative, number, key, temperature=None):
     """Draw the row of this number from the model."""
-    return generative.sample(_nth_key(key, number))
+    p, key = _nth_decoder(generative, number, key, temperature)
+    return p.sample(key)
 
 
-def sample_mean(generative, number, key):
+def sample_mean(generative, number, key, temperature=None):
     """Return the decoder's mean behind the row of this number."""
-    return generative.sample(_nth_key(key, number), mean=True)
+    return _nth_decoder(generative, number, key, temperature)[0].mean
 
 
-def _nth_key(key, number):
-    return jax.random.fold_in(key, number[0].astype(jnp.uint32))
+def _nth_decoder(generative, number, key, temperature):
+    """Return p(x|z) at the z of this number, drawn from the prior and brought nearer to its mean, and a key for x."""
+    key_z, key_x = jax.random.split(jax.random.fold_in(key, number[0].astype(jnp.uint32)))
+    prior = generative.latent_distribution()
+    z = jnp.asarray(prior.sample(key_z))
+    return generative.decoder(z if temperature is None else prior.mean + temperature * (z - prior.mean)), key_x

@@ -1,0 +1,146 @@
+"""x given an observation y of it: samples of z given y, and what each of them says about x.
+
+Denoising, imputation and super-resolution are this one task, with different observations.
+
+Paper: §2.1.
+"""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from aevb.data.checks import check_parameter
+from aevb.inference.rows import compiled, row_keys
+from aevb.models import GenerativeModel, RecognitionModel, has_real_support
+from aevb.tasks.latent_posterior import NEED_AN_ENCODER, SAMPLERS
+from aevb.tasks.observations import Observation
+
+BATCH = 128  # rows in one compiled call
+NUM_SAMPLES = {"hmc": 25, "importance": 50, "gibbs": 100, "metropolis-within-gibbs": 100}  # a chain
+NUM_TUNING = {"hmc": 60, "importance": 0, "gibbs": 100, "metropolis-within-gibbs": 200}
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """What is known of x after y was seen.
+
+    Args:
+        mean: Posterior expectations E[x|y], (n, D).
+        std: Posterior standard deviations, (n, D); those of a Bernoulli model are of a binary x.
+        draws: Draws of x given y, (num_draws, n, D).
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
+    draws: np.ndarray
+
+    def __repr__(self) -> str:
+        num_draws, *shape = self.draws.shape
+        return f"Completion(mean and std of shape {tuple(shape)}, {num_draws} draws)"
+
+
+def complete(
+    generative: GenerativeModel,
+    recognition: RecognitionModel | None,
+    observation: Observation,
+    y: Array | np.ndarray,
+    key: Array,
+    *,
+    method: str = "hmc",
+    num_draws: int = 0,
+    num_samples: int | None = None,
+    num_chains: int = 4,
+    num_tuning: int | None = None,
+    num_leapfrog: int = 5,
+) -> Completion:
+    r"""Estimate the posterior of x given y.
+
+    .. math:: E[x | y] \approx \frac{1}{L} \sum_l E[x | y, z^{(l)}], \quad z^{(l)} \sim p(z | y)
+
+    Args:
+        generative: p(z) p(x|z), with a decoder whose variables are independent given z.
+        recognition: q(z|x), which finds where to start, or None.
+        observation: p(y|x), see :mod:`aevb.tasks.observations`.
+        y: What was observed, (n, d).
+        key: All randomness; a row's is a function of the key and of the row.
+        method: ``"hmc"``, Hybrid Monte Carlo on z; ``"importance"``, the best of a pool of proposals, for few latent
+            variables; ``"gibbs"``, z and x in turn by encoder and decoder, right as far as the encoder is;
+            ``"metropolis-within-gibbs"``, the same with a correction that makes it right in the long run.
+        num_draws: Number of draws of x to return.
+        num_samples: Samples of z that are kept of each chain; None for the method's default.
+        num_chains: Chains a row.
+        num_tuning: Samples before those, thrown away.
+        num_leapfrog: Leapfrog steps of a transition of ``"hmc"``.
+
+    Example:
+        >>> from aevb.models import BernoulliMLP, GenerativeModel, standard_normal
+        >>> from aevb.tasks.observations import Missing
+        >>> generative = GenerativeModel(standard_normal(1), BernoulliMLP(1, (5,), 3))
+        >>> y = np.array([[1.0, np.nan, 0.0]])
+        >>> complete(generative, None, Missing(), y, jax.random.key(0), method="importance").mean.round(2)
+        array([[1. , 0.5, 0. ]], dtype=float32)
+
+    Paper: §2.1.
+    """
+    check_parameter("method", method, choices=SAMPLERS)
+    check_parameter("num_draws", num_draws, kind=int, low=0)
+    check_parameter("num_chains", num_chains, kind=int, low=1)
+    check_parameter("num_leapfrog", num_leapfrog, kind=int, low=1)
+    num_samples = NUM_SAMPLES[method] if num_samples is None else num_samples
+    num_tuning = NUM_TUNING[method] if num_tuning is None else num_tuning
+    check_parameter("num_samples", num_samples, kind=int, low=1)
+    check_parameter("num_tuning", num_tuning, kind=int, low=20 if method == "hmc" else 0)
+    _check_method(generative, recognition, method)
+    options = {"num_samples": max(num_samples, -(-num_draws // num_chains)), "num_chains": num_chains}
+    options |= {"num_tuning": num_tuning, "num_leapfrog": num_leapfrog, "num_draws": num_draws, "method": method}
+    y = jnp.asarray(y, jnp.result_type(float))
+    batch_size = min(BATCH, 1 << (len(y) - 1).bit_length())  # few shapes, few compilations
+    parts = []
+    for start in range(0, len(y), batch_size):
+        rows = y[np.resize(np.arange(start, min(start + batch_size, len(y))), batch_size)]
+        part = _complete((generative, recognition, observation), rows, row_keys(key, rows), **options)
+        parts.append(jax.tree.map(np.asarray, part))
+    mean, std, draws = (np.concatenate(arrays, axis=-2)[..., : len(y), :] for arrays in zip(*parts, strict=True))
+    return Completion(mean, std, draws)
+
+
+@compiled("method", "num_samples", "num_chains", "num_tuning", "num_leapfrog", "num_draws")
+def _complete(model, y, keys, *, method, num_draws, **options):
+    """Return mean and standard deviation of x given y, (N, D), and draws (num_draws, N, D)."""
+    generative, recognition, observation = model
+    z = SAMPLERS[method]((generative, recognition), observation, y, keys, **options)
+    S, N, C, J = z.shape
+    z = jnp.moveaxis(z, 2, 1).reshape(S * C, N, J)
+
+    def conditions(z, keys):
+        return jax.vmap(lambda z, y, key: observation.condition(generative.decoder(z), y, key))(z, y, keys)
+
+    def add(total, z):
+        x = conditions(z, keys)
+        shift = x.mean - origin
+        return jax.tree.map(jnp.add, total, (shift, shift**2, x.variance)), None
+
+    origin = conditions(z[0], keys).mean  # moments about a typical value lose fewer digits than those about 0
+    totals, _ = lax.scan(add, (jnp.zeros_like(origin),) * 3, z)
+    shift, square, variance = (total / (S * C) for total in totals)
+    mean, std = origin + shift, jnp.sqrt(variance + jnp.maximum(square - shift**2, 0.0))
+    chosen = jnp.linspace(0, S * C - 1, max(num_draws, 1)).astype(int)[:num_draws]
+    draw_keys = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, 9), num_draws), out_axes=1)(keys)
+    draws = lax.map(lambda pair: conditions(*pair).draw.astype(mean.dtype), (z[chosen], draw_keys))
+    return mean, std, draws
+
+
+def _check_method(generative, recognition, method):
+    if method in NEED_AN_ENCODER and recognition is None:
+        raise ValueError(
+            f'method={method!r}: draws z from an encoder, and the model has none. Use method="hmc" or "importance".'
+        )
+    prior = generative.latent_distribution()
+    if method == "hmc" and not has_real_support(prior):
+        raise ValueError(
+            f"method='hmc' moves z over all real numbers, and the prior's support is {prior.support}. "
+            'Use method="metropolis-within-gibbs", "gibbs" or "importance".'
+        )

@@ -1,0 +1,260 @@
+"""The tasks as methods of an estimator: X is read, the task is called, rows are returned."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from aevb.data.checks import check_parameter, check_rows
+from aevb.data.reading import read_matrix
+from aevb.models import LIKELIHOODS, has_real_support
+from aevb.tasks.conditional import Completion
+from aevb.tasks.latent_space import Traversal, latent_path, manifold_grid, traversal_grid
+from aevb.tasks.restoration import denoise, impute, super_resolve
+
+
+class Ranking(NamedTuple):
+    """Rows by how unlikely they are."""
+
+    order: np.ndarray  # (n,): numbers of the rows, the strangest first
+    scores: np.ndarray  # (n,): of the rows as they came, in nats; large for strange ones
+
+
+class TaskMethods:
+    """What people do with a fitted model, for a class that has learned one."""
+
+    generative_: Any
+    recognition_: Any
+    latent_dim: int
+    amortized: bool
+    likelihood_: str
+    decoder: Any
+    seed_: int
+    _seed: Any
+    _scale_of: Any
+    transform: Any
+    inverse_transform: Any
+    score_samples: Any
+    log_likelihood: Any
+
+    # ---- x from a part of it, or from a noisy x ----------------------------------------------------------------------
+
+    def impute(self, X, *, num_draws=0, random_state=None, **options) -> Any:
+        """Fill in the missing values of X, which are NaN, by their posterior expectation given the others.
+
+        Args:
+            X: (n, D) with NaN.
+            num_draws: If not 0, the number of draws of X to return with the expectation.
+            random_state: As in scikit-learn; None for the model's own.
+            options: How z is sampled: ``method`` is ``"hmc"`` (z given what was observed), ``"gibbs"`` (z and the
+                missing values in turn, by encoder and decoder), ``"metropolis-within-gibbs"`` (the same, corrected) or
+                ``"importance"``; others see :func:`aevb.tasks.complete`.
+
+        Returns:
+            (n, D), with what was observed as it was. With `num_draws` a :class:`aevb.tasks.Completion` with ``mean``,
+            ``std`` and ``draws`` (num_draws, n, D).
+        """
+        X = self._read_observed(X)
+        found = impute(*self._task_models(), X, self._key(random_state), num_draws=num_draws, **options)
+        is_missing = np.isnan(X)
+        return _hand_back(found, num_draws, lambda values: np.where(is_missing, values, X).astype(_result_type(X)))
+
+    inpaint = impute
+
+    def denoise(self, X, noise="gaussian", level=None, *, num_draws=0, random_state=None, **options) -> Any:
+        """Return the posterior expectation of the clean rows behind noisy ones.
+
+        Args:
+            X: (n, D), noisy; under Gaussian noise also beyond [0, 1].
+            noise: ``"gaussian"``, added to all values; ``"salt-and-pepper"``, values replaced by the smallest or the
+                largest there is; ``"masking"``, values replaced by 0.
+            level: Standard deviation of Gaussian noise, in the units of X (a number, or one a column); None for the one
+                of ten levels that makes the first 64 rows most likely. Else the share of values that were replaced.
+            num_draws: If not 0, the number of draws to return with the expectation.
+            random_state: As in scikit-learn; None for the model's own.
+            options: See :meth:`impute`.
+
+        Returns:
+            (n, D), or with `num_draws` a :class:`aevb.tasks.Completion`.
+        """
+        X = self._read_observed(X, may_miss=False, any_range=noise == "gaussian")
+        is_unit = LIKELIHOODS[self.likelihood_].unit_interval
+        options |= (
+            {"scale": 1.0, "values": (0.0, 1.0)} if is_unit else {"scale": X.std(0), "values": (X.min(), X.max())}
+        )
+        options |= {"noise": noise, "level": level, "num_draws": num_draws}
+        found = denoise(*self._task_models(), X, self._key(random_state), **options)
+        return _hand_back(found, num_draws, lambda values: values.astype(_result_type(X)))
+
+    def super_resolve(
+        self, X_low, factor, *, image_shape=None, noise_std=None, num_draws=0, random_state=None, **options
+    ) -> Any:
+        """Return the posterior expectation of images, given their averages over squares of factor x factor pixels.
+
+        Args:
+            X_low: The small images, one a row, (n, height * width / factor²).
+            factor: Side of a square in pixels.
+            image_shape: (height, width) of the large images, or (height, width, channels); None for squares.
+            noise_std: Standard deviation of what was added to the averages, in the units of X; None for a fiftieth of
+                their range.
+            num_draws: If not 0, the number of draws to return with the expectation.
+            random_state: As in scikit-learn; None for the model's own.
+            options: See :meth:`impute`.
+
+        Returns:
+            (n, D), or with `num_draws` a :class:`aevb.tasks.Completion`.
+        """
+        check_is_fitted(self)
+        X = np.asarray(check_array(X_low, input_name="X_low"))
+        X = X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
+        if noise_std is None:
+            noise_std = max(0.02 * float(np.ptp(X)), 1e-6)
+        options |= {"factor": factor, "image_shape": self._image_shape(image_shape), "noise_std": noise_std}
+        found = super_resolve(*self._task_models(), X, self._key(random_state), num_draws=num_draws, **options)
+        return _hand_back(found, num_draws, lambda values: values.astype(_result_type(X)))
+
+    # ---- walks through the latent space ------------------------------------------------------------------------------
+
+    def interpolate(self, start, end, num=10, *, path="linear"):
+        """Return the decoder's means on a way between the codes of two rows, (num, D).
+
+        Args:
+            start: A row (D,).
+            end: A row (D,).
+            num: Number of steps, both ends included.
+            path: ``"linear"``, or ``"sphere"``, which keeps the distance from the origin.
+        """
+        z_start, z_end = self.transform(np.stack([np.ravel(start), np.ravel(end)]))
+        return self.inverse_transform(latent_path(z_start, z_end, num, path))
+
+    def traverse(self, X, num=9, *, reach=2.5, row=None) -> Traversal:
+        """Move one latent variable after the other, those first that carry most, and decode.
+
+        Args:
+            X: Rows (n, D) by which the latent variables are ranked; the first thousand count.
+            num: Number of values.
+            reach: The values go from minus this to this, in standard deviations of z over the prior N(0, I).
+            row: A row (D,) whose code the others keep; None for the average code of X.
+
+        Returns:
+            ``dimensions`` (J,), what they have ``carried`` (J,), ``values`` (num,), ``means`` (J, num, D). What they
+            carry is the average KL(q(z_j|x) || p(z_j)) in nats; without an encoder, and where latent variables are not
+            independent, the variance of the posterior means.
+        """
+        check_parameter("num", num, kind=int, low=2)
+        check_parameter("reach", reach, kind=float, above=0)
+        X = np.asarray(X)[:1000]
+        codes = self.transform(X)
+        carried = self._carried(X, codes)
+        dimensions, values = np.argsort(-carried, kind="stable"), np.linspace(-reach, reach, num)
+        center = codes.mean(0) if row is None else self.transform(np.reshape(row, (1, -1)))[0]
+        means = self.inverse_transform(traversal_grid(center, dimensions, values))
+        return Traversal(dimensions, carried[dimensions], values, means.reshape(len(dimensions), num, -1))
+
+    def manifold(self, size=20):
+        """Return the decoder's means at size x size points of the latent plane, equally likely under the prior N(0, I).
+
+        Args:
+            size: Points along each side.
+
+        Returns:
+            (size * size, D), row by row from the top left; z_1 grows to the right, z_2 upwards.
+        """
+        check_is_fitted(self)
+        check_parameter("size", size, kind=int, low=1)
+        if self.latent_dim != 2:
+            raise ValueError(
+                f"This picture is of a plane: it needs a model with latent_dim=2, not {self.latent_dim}. "
+                "traverse(X) shows each dimension of others."
+            )
+        return self.inverse_transform(manifold_grid(size))
+
+    # ---- what is strange ---------------------------------------------------------------------------------------------
+
+    def rank_anomalies(self, X, *, method="bound", num_samples=10, **options) -> Ranking:
+        """Rank the rows of X by how unlikely the model finds them.
+
+        Args:
+            X: (n, D).
+            method: ``"bound"``, the lower bound of log p(x); or a method of :meth:`log_likelihood`: ``"importance"``,
+                ``"hmc"``, ``"ais"``, ``"quadrature"``.
+            num_samples: Draws of z for each row.
+            options: Of the method.
+
+        Returns:
+            ``order``, the numbers of the rows, the strangest first, and ``scores``, minus log p(x) or minus its bound.
+        """
+        if method == "bound":
+            scores = -self.score_samples(X, num_samples=num_samples, **options)
+        else:
+            scores = -self.log_likelihood(X, method=method, num_samples=num_samples, **options).values
+        return Ranking(np.argsort(-scores, kind="stable"), scores)
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def _task_models(self):
+        """Return the models; the search for q(z|x) of amortized=False is too slow to be an encoder here."""
+        return self.generative_, self.recognition_ if self.amortized else None
+
+    def _key(self, random_state):
+        return jax.random.key(self.seed_ if random_state is None else self._seed(random_state))
+
+    def _read_observed(self, X, *, may_miss=True, any_range=False):
+        """Return X as numbers, its grey levels in [0, 1], after checks of what was observed."""
+        check_is_fitted(self)
+        X = read_matrix(self, X, reset=False)
+        seen = np.where(np.isnan(X), 0, X) if may_miss and np.issubdtype(X.dtype, np.floating) else X
+        check_rows(seen, None if any_range or self.decoder is not None else self.likelihood_, scale=self._scale_of(X))
+        return X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
+
+    def _image_shape(self, image_shape):
+        if image_shape is not None:
+            shape = tuple(int(side) for side in np.ravel(image_shape))
+            if len(shape) not in (2, 3) or np.prod(shape) != self._num_columns():
+                raise ValueError(
+                    f"image_shape={image_shape!r}: it has to be (height, width) or (height, width, channels) "
+                    f"with {self._num_columns()} values in all."
+                )
+            return shape
+        side = int(np.sqrt(self._num_columns()))
+        if side**2 != self._num_columns():
+            raise ValueError(f"image_shape: {self._num_columns()} pixels make no square. Give (height, width).")
+        return side, side
+
+    def _num_columns(self):
+        return int(getattr(self, "n_features_in_"))  # noqa: B009
+
+    def _cooling(self, temperature):
+        """Return the temperature as what `tasks.sample` takes: nothing for 1."""
+        check_parameter("temperature", temperature, kind=float, above=0)
+        if temperature == 1:
+            return ()
+        prior = self.generative_.latent_distribution()
+        if not has_real_support(prior):
+            raise ValueError(f"temperature={temperature}: the prior's support is {prior.support}. Leave it at 1.")
+        return (np.float32(temperature),)
+
+    def _carried(self, X, codes):
+        from aevb.inference.diagnostics import posterior_collapse
+
+        generative, recognition = self._task_models()
+        if recognition is not None:
+            try:
+                x = X * np.float32(self._scale_of(X))
+                return posterior_collapse(generative, recognition, x).divergence
+            except (ValueError, NotImplementedError):
+                pass  # latent variables are not independent, or the KL divergence has no closed form
+        return codes.astype(np.float64).var(axis=0)
+
+
+def _hand_back(found, num_draws, finish):
+    """Return the expectation alone, or all that was found if draws were wanted."""
+    if not num_draws:
+        return finish(found.mean)
+    return Completion(finish(found.mean), found.std, finish(found.draws))
+
+
+def _result_type(X):
+    return X.dtype if X.dtype == np.float64 else np.dtype(np.float32)
