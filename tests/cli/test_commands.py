@@ -109,6 +109,31 @@ def test_encode_and_reconstruct(folder, tmp_path, capsys):
     assert imread(tmp_path / "x.png").std() > 0
 
 
+@pytest.mark.slow
+def test_denoise_inpaint_and_super_resolve(tmp_path, capsys):
+    """Each brings back more than it was given; the model learned grey digits for thirty epochs."""
+    options = ["--latent-dim", "10", "--hidden", "100", "--max-epochs", "30", "--name", "run", "--out", str(tmp_path)]
+    assert run(["fit", "digits", *options, "--quiet"]) == 0
+    generator, X, where = np.random.default_rng(0), DIGITS[:40], str(tmp_path / "run")
+    noisy = X + 0.3 * generator.normal(size=X.shape).astype(np.float32)
+    holes = np.where(generator.random(X.shape) < 0.3, np.nan, X)
+    small = X.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16)
+    large = np.kron(small.reshape(-1, 4, 4), np.ones((2, 2))).reshape(-1, 64)
+    guesses = {
+        "denoise": (noisy, ["--level", "0.3"], noisy),
+        "inpaint": (holes, [], np.where(np.isnan(holes), X.mean(axis=0), holes)),
+        "super-resolve": (small, ["--factor", "2"], large),
+    }
+    for command, (given, more, baseline) in guesses.items():
+        source, result = tmp_path / f"{command}.npy", tmp_path / "result.npy"
+        np.save(source, given)
+        assert run([command, where, str(source), *more, "--output", str(result)]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == f"Wrote 40 rows of 64 to {result}"
+        assert np.mean((np.load(result) - X) ** 2) < 0.8 * np.mean((baseline - X) ** 2)
+        assert run([command, where, str(source), *more, "--output", str(tmp_path / "x.png")]) == 0
+        assert imread(tmp_path / "x.png").std() > 0
+
+
 def test_evaluate_keeps_all_evaluations(folder, capsys):
     methods = {"importance": ["--num-samples", "50"], "quadrature": []}
     found = {}

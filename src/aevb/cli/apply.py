@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -35,7 +35,10 @@ def sample(
     """
     opened, output = _open(run, output, "drawn_samples.npy", pictures=True)
     rows = opened.vae.sample(num_samples, mean=mean, random_state=seed)
-    _write(output, rows, _column_names, opened)
+    if output.suffix == ".png":
+        _draw(output, opened, {"new": rows})
+    else:
+        _write(output, rows, _column_names, opened)
     what = "means" if mean else "draws"
     facts = {"rows": num_samples, "columns": rows.shape[1], "what": what, "seed": seed}
     Talk(quiet, json).end(f"Wrote {num_samples:,} {what} to {output}", {"output": output, **facts})
@@ -51,7 +54,7 @@ def encode(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = F
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
-    _apply(run, data, output, "codes.npy", lambda vae, X: vae.transform(X), _code_names, Talk(quiet, json))
+    apply(run, data, Task("codes.npy", lambda vae, X: vae.transform(X), _code_names), output, Talk(quiet, json))
 
 
 def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = False, json: Json = False) -> None:
@@ -65,23 +68,41 @@ def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quie
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
-    name = "reconstructed_rows.npy"
-    _apply(run, data, output, name, lambda vae, X: vae.reconstruct(X), _column_names, Talk(quiet, json), pictures=True)
+    task = Task("reconstructed_rows.npy", lambda vae, X: vae.reconstruct(X), bands=("original", "reconstruction"))
+    apply(run, data, task, output, Talk(quiet, json))
 
 
-def _apply(run, data, output, default, function: Callable, names: Callable, talk: Talk, pictures=False):
-    opened, output = _open(run, output, default, pictures)
+class Task(NamedTuple):
+    """What a command does with rows."""
+
+    file: str  # where the result goes if nothing is said
+    compute: Callable  # of the model and the rows
+    names: Callable | None = None  # of the result's columns, of the run; None for those of the data
+    bands: tuple[str, str] | None = None  # names of rows and result in a picture; None if there is none
+    is_raw: bool = False  # whether the rows are no data as the model knows them: they are taken as they come
+
+
+def apply(run: Path, data: str, task: Task, output: Path | None, talk: Talk) -> None:
+    """Do something with each row of data, and write the result.
+
+    Raises:
+        ValueError: Something given cannot be used; nothing has been written then.
+    """
+    opened, output = _open(run, output, task.file, pictures=task.bands is not None)
     with waiting("Reading the data"):
-        rows = read_rows(opened, data)
-    with waiting("Computing"):
-        result = function(opened.vae, rows)
-    _write(output, result, names, opened, rows)
+        rows = read_rows(opened, data, is_raw=task.is_raw)
+    with waiting("Computing"), talk.notes():
+        result = task.compute(opened.vae, rows)
+    if output.suffix == ".png" and task.bands:
+        _draw(output, opened, dict(zip(task.bands, (rows, result), strict=True)))
+    else:
+        _write(output, result, task.names or _column_names, opened)
     facts = {"rows": len(result), "columns": result.shape[1]}
     talk.end(f"Wrote {len(result):,} rows of {result.shape[1]} to {output}", {"output": output, **facts})
 
 
-def read_rows(run: Run, data: str):
-    """Return the rows of data for the model of a run: binarized as its own were.
+def read_rows(run: Run, data: str, *, is_raw: bool = False):
+    """Return the rows of data for the model of a run: binarized as its own were, or raw as they come.
 
     Raises:
         ValueError: Naming the data and what is wrong.
@@ -90,7 +111,7 @@ def read_rows(run: Run, data: str):
 
     is_table = Path(data).suffix == ".csv"
     dataset = open_dataset(data, label_column=run.data.label_column if is_table else None)
-    how = run.data.binarization or "grey"
+    how = "grey" if is_raw else run.data.binarization or "grey"
     try:
         return binarize(dataset.rows, "static" if how == "dynamic" else how, run.data.seed)
     except ValueError as error:
@@ -112,13 +133,11 @@ def _open(folder, output, default, pictures):
     return run, output
 
 
-def _write(path: Path, rows, names, run: Run, originals=None):
+def _write(path: Path, rows, names: Callable, run: Run):
     import numpy as np
 
     from aevb.files import written_whole
 
-    if path.suffix == ".png":
-        return _draw(path, rows, run, originals)
     with written_whole(path) as scratch, open(scratch, "wb") as file:
         if path.suffix == ".npy":
             np.save(file, rows)
@@ -127,15 +146,32 @@ def _write(path: Path, rows, names, run: Run, originals=None):
             np.savetxt(file, rows, delimiter=",", header=header, comments="", fmt="%.7g", encoding="utf-8")
 
 
-def _draw(path, rows, run, originals):
-    from aevb.report.images import reconstructions, sheet
+def _draw(path, run, bands, most=50):
+    """Draw the first rows as images, each version below the last."""
+    from aevb.report.images import as_values, limits_of, pairs, sheet
 
     dataset = run.trial().dataset
-    cmap = "gray" if dataset.light_on_dark else "gray_r"
     assert dataset.image_shape is not None
-    if originals is not None:
-        return reconstructions(run.vae, path, originals[:50], dataset.image_shape, cmap=cmap)
-    return sheet(run.vae, path, rows, dataset.image_shape, cmap=cmap)
+    look = {"image_shape": dataset.image_shape, "cmap": "gray" if dataset.light_on_dark else "gray_r"}
+    last = list(bands.values())[-1]
+    if len(bands) == 1:
+        return sheet(run.vae, path, last, **look)
+    bands = {name: _enlarged(as_values(run.vae, rows[:most]), dataset.image_shape) for name, rows in bands.items()}
+    above, below = bands
+    return pairs(path, bands, below.capitalize(), f"below each {above}", limits=limits_of(run.vae, last), **look)
+
+
+def _enlarged(rows, image_shape):
+    """Return small images with pixels as large as they stand for."""
+    import math
+
+    import numpy as np
+
+    factor = math.isqrt(math.prod(image_shape) // rows.shape[1])
+    if factor == 1:
+        return rows
+    small = rows.reshape(-1, image_shape[0] // factor, image_shape[1] // factor)
+    return np.kron(small, np.ones((factor, factor))).reshape(len(rows), -1)
 
 
 def _column_names(run):
