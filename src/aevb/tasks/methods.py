@@ -36,6 +36,7 @@ class TaskMethods:
     _scale_of: Any
     transform: Any
     inverse_transform: Any
+    sample: Any
     score_samples: Any
     log_likelihood: Any
 
@@ -80,10 +81,9 @@ class TaskMethods:
             (n, D), or with `num_draws` a :class:`aevb.tasks.Completion`.
         """
         X = self._read_observed(X, may_miss=False, any_range=noise == "gaussian")
-        is_unit = LIKELIHOODS[self.likelihood_].unit_interval
-        options |= (
-            {"scale": 1.0, "values": (0.0, 1.0)} if is_unit else {"scale": X.std(0), "values": (X.min(), X.max())}
-        )
+        if not LIKELIHOODS[self.likelihood_].unit_interval:
+            options["values"] = float(X.min()), float(X.max())
+            options["scale"] = self.sample(256).std(0) if level is None else 1.0
         options |= {"noise": noise, "level": level, "num_draws": num_draws}
         found = denoise(*self._task_models(), X, self._key(random_state), **options)
         return _hand_back(found, num_draws, lambda values: values.astype(_result_type(X)))
@@ -145,7 +145,7 @@ class TaskMethods:
         """
         check_parameter("num", num, kind=int, low=2)
         check_parameter("reach", reach, kind=float, above=0)
-        X = np.asarray(X)[:1000]
+        X = X[:1000]
         codes = self.transform(X)
         carried = self._carried(X, codes)
         dimensions, values = np.argsort(-carried, kind="stable"), np.linspace(-reach, reach, num)
@@ -162,7 +162,6 @@ class TaskMethods:
         Returns:
             (size * size, D), row by row from the top left; z_1 grows to the right, z_2 upwards.
         """
-        check_is_fitted(self)
         check_parameter("size", size, kind=int, low=1)
         if self.latent_dim != 2:
             raise ValueError(
@@ -242,7 +241,8 @@ class TaskMethods:
         generative, recognition = self._task_models()
         if recognition is not None:
             try:
-                x = X * np.float32(self._scale_of(X))
+                x = np.asarray(X)
+                x = x * np.float32(self._scale_of(x))
                 return posterior_collapse(generative, recognition, x).divergence
             except (ValueError, NotImplementedError):
                 pass  # latent variables are not independent, or the KL divergence has no closed form
