@@ -7,6 +7,7 @@ import pytest
 
 import aevb
 from aevb.cli.families import families
+from aevb.cli.talk import InputError
 from aevb.cli.waiting import waiting
 
 
@@ -33,7 +34,7 @@ def test_version():
 )
 def test_mistakes_get_a_hint(arguments, hint):
     result = run(*arguments)
-    assert result.returncode != 0
+    assert result.returncode == 2
     message = " ".join((result.stdout + result.stderr).split())
     assert hint in message
     assert "Traceback" not in message
@@ -53,7 +54,7 @@ def test_families_refuses_a_picture_it_cannot_write(report, tmp_path, name, reas
     report.draw_families = lambda path: pytest.fail("work was done before the check")
     (tmp_path / "file").write_text("kept")
     (tmp_path / "folder.png").mkdir()
-    with pytest.raises(SystemExit, match=f"--output .*{reason}"):
+    with pytest.raises(InputError, match=f"--output .*{reason}"):
         families(output=tmp_path / name)
     assert (tmp_path / "file").read_text() == "kept"
 
@@ -63,7 +64,7 @@ def test_families_without_matplotlib(report, tmp_path):
         raise ModuleNotFoundError(name="matplotlib")
 
     report.draw_families = draw_families
-    with pytest.raises(SystemExit, match=r"aevb\[demo\]"):
+    with pytest.raises(InputError, match=r"aevb\[demo\]"):
         families(output=tmp_path / "picture.png")
 
 

@@ -1,8 +1,11 @@
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from aevb.cli import run
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -45,6 +48,22 @@ def test_examples_of_the_tasks(tmp_path, monkeypatch):
     np.testing.assert_array_equal(filled[seen], X[:8][seen])
     assert np.mean((filled - X[:8])[~seen] ** 2) < np.mean((X.mean(0) - X[:8])[~seen] ** 2)
     assert np.mean((names["clean"] - X[:8]) ** 2) < np.mean((names["noisy"] - X[:8]) ** 2)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:k-hat is above")
+def test_commands_and_examples_of_the_tutorial(tmp_path, monkeypatch):
+    """The blocks are run in the order in which a reader meets them."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    for language, code in re.findall(r"```(sh|python)\n(.*?)```", text, flags=re.DOTALL):
+        if language == "python":
+            exec(code, {})
+        else:
+            for line in code.strip().splitlines():
+                assert run(shlex.split(line)[1:]) == 0, line
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"digits", "again", "wider", "dynamic"}
+    assert (tmp_path / "filled.png").exists()
 
 
 def test_links_of_the_readme_lead_somewhere():

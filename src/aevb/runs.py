@@ -1,10 +1,14 @@
-"""A run is a folder: `config.toml`, `model/`, `history.csv`, `metrics.json`, pictures. Each file is written whole."""
+"""A run is a folder: `config.toml`, `model/`, `history.csv`, `metrics.json`, `report.html`, pictures.
+
+Each file is written whole.
+"""
 
 import csv
 import json
 import os
 import platform
 import subprocess
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -54,6 +58,20 @@ def write_config(folder: Path, config: dict[str, dict[str, Any]]) -> None:
         lines.append("")
     with written_whole(folder / "config.toml") as scratch:
         scratch.write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+
+
+def read_config(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the tables of a `config.toml`.
+
+    Raises:
+        ValueError: Naming the file and the place.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}.") from error
 
 
 def write_history(folder: Path, history: list[dict]) -> None:

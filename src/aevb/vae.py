@@ -191,17 +191,19 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, validation_data=None):
         """Learn from the rows of X.
 
         Args:
             X: (N, D), numbers; bytes (uint8) are read as grey levels k/255 where the likelihood wants [0, 1]. Or the
-                path of a `.npy`, `.npz` or `.parquet` file, or of a folder of them; those that would fill the memory,
-                and large memory maps, are read a piece at a time. Or what gives batches (n, D) one after the other: an
+                path of a `.npy`, `.npz`, `.csv` or `.parquet` file, or of a folder of them; those that would fill the
+                memory, and large memory maps, are read a piece at a time. Or grey levels of which each epoch sees fresh
+                binary draws, ``aevb.data.binarize(X, "dynamic")``. Or what gives batches (n, D) one after the other: an
                 iterator, which is passed once, or an iterable or a function that returns an iterator, for up to
                 `max_epochs` passes. Of batches nobody knows N: the prior on the parameters plays no part, nothing is
                 held out, and the first few thousand rows decide on likelihood and units.
             y: Ignored.
+            validation_data: (n, D), rows that notice convergence instead of a `validation_fraction` of X.
 
         Returns:
             self.
@@ -212,6 +214,8 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             rows_key, choice_key, train_key = jax.random.split(key, 3)
             held_out = self.validation_fraction if self._has_encoder() else 0  # without one there is no bound
             wishes = Wishes(self.likelihood, self.decoder is not None, self.batch_size, held_out, self.progress)
+            if self._has_encoder():
+                wishes = wishes._replace(validation_data=validation_data)
             (self.likelihood_, self.scale_), units, feed = open_training_data(self, X, wishes, rows_key)
             self._check_feed(feed)
             models = self._start_models(units, init_key)

@@ -6,26 +6,25 @@ import tomllib
 import numpy as np
 import pytest
 
-from aevb import VAE, load
-from aevb.cli.demo import demo
+import aevb.cli.demo  # noqa: F401
+from aevb import load
+from aevb.cli import run
 from aevb.data import load_dataset
 
-demo_module = sys.modules["aevb.cli.demo"]  # `aevb.cli.demo` itself is the function
-FILES = {"config.toml", "model", "history.csv", "metrics.json", "manifold.png", "reconstructions.png", "samples.png"}
-FILES |= {"latent.png", "learning_curve.png"}
+demo_module, learn_module = sys.modules["aevb.cli.demo"], sys.modules["aevb.cli.learn"]
+PICTURES = {"manifold", "latent", "reconstructions", "samples", "nearest", "learning_curve"}
+FILES = {"config.toml", "model", "history.csv", "metrics.json", "report.html"}
+FILES |= {f"{name}.{ending}" for name in PICTURES for ending in ("png", "svg")}
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    def model(epochs, seed):
-        return VAE(latent_dim=2, hidden=(10,), max_epochs=epochs, random_state=seed, progress=False)
-
-    monkeypatch.setattr(demo_module, "_model", model)
+    monkeypatch.setattr(demo_module, "SETTING", {"latent_dim": 2, "hidden": (10,)})
 
 
 def test_a_run_is_complete_and_says_how_its_numbers_came_about(tmp_path, capsys):
     folder = tmp_path / "demo"
-    demo(output=folder, epochs=2, data="digits", seed=3)
+    assert run(["demo", "--output", str(folder), "--epochs", "2", "--data", "digits", "--seed", "3"]) == 0
     assert {path.name for path in folder.iterdir()} == FILES
 
     metrics = json.loads((folder / "metrics.json").read_text())
@@ -35,17 +34,21 @@ def test_a_run_is_complete_and_says_how_its_numbers_came_about(tmp_path, capsys)
     expected = load(folder / "model").score_samples(digits.rows[test], num_samples=bound["num_samples"])
     assert bound["value"] == pytest.approx(expected.mean(), rel=1e-5)
     assert bound["std_error"] == pytest.approx(expected.std(ddof=1) / np.sqrt(179), rel=1e-5)
+    assert bound["value"] == pytest.approx(bound["reconstruction"] - bound["kl_divergence"], rel=1e-5)
     assert (bound["estimator"], bound["num_samples"], bound["seed"]) == ("sgvb-b", 10, 3)
-    assert bound["binarization"] == "grey"
     assert bound["split"].startswith("test: 179 of 1797 rows")
     assert bound["value"] < metrics["comparison"]["grey_level_ceiling"] < 0
+    for name in ("held_out_lower_bound", "training_lower_bound", "held_out_log_likelihood", "nearest_training_row"):
+        assert metrics[name]["binarization"] == "grey"
     assert tomllib.loads((folder / "config.toml").read_text())["model"]["random_state"] == 3
     with open(folder / "history.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 2
 
     out = capsys.readouterr().out
+    assert "1,618 to learn from, 179 kept aside" in out
+    assert "guessed from the data: Bernoulli on grey levels" in out
     assert f"{bound['value']:.1f}" in out
-    assert f"The results are in {folder}:" in out
+    assert out.splitlines()[-1] == f"The results are in {folder}: open {folder / 'report.html'}"
     assert "binarized" in out
 
 
@@ -60,36 +63,35 @@ def test_ctrl_c_while_learning_still_draws(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Progress, "advance", advance)
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / "mine").write_text("kept")
-    demo(output=tmp_path / "demo", epochs=50, data="digits")
+    assert run(["demo", "--output", str(tmp_path / "demo"), "--epochs", "50", "--data", "digits"]) == 130
     assert {path.name for path in (tmp_path / "demo-2").iterdir()} == FILES
     assert [path.name for path in (tmp_path / "demo").iterdir()] == ["mine"]
+    assert load(tmp_path / "demo-2" / "model").stopped_because_ == "interrupted"
     out = capsys.readouterr().out
     assert "interrupted" in out
     assert "demo holds an earlier run" in out
 
 
 def test_ctrl_c_before_learning_leaves_nothing(tmp_path, monkeypatch):
-    def load_nothing(name):
+    def fit(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo_module, "_load", load_nothing)
-    with pytest.raises(SystemExit) as stop:
-        demo(output=tmp_path / "demo", data="digits")
-    assert stop.value.code == 130
+    monkeypatch.setattr("aevb.vae.VAE.fit", fit)
+    assert run(["demo", "--output", str(tmp_path / "demo"), "--data", "digits"]) == 130
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_module, "_load", lambda name: pytest.fail("work was done before the check"))
+def test_a_folder_that_cannot_be_made_is_refused_before_any_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("aevb.vae.VAE.fit", lambda *arguments, **options: pytest.fail("work was done before the check"))
     file = tmp_path / "file"
     file.write_text("kept")
-    with pytest.raises(SystemExit, match=r"--output .*cannot write there"):
-        demo(output=file)
+    assert run(["demo", "--output", str(file), "--data", "digits"]) == 2
+    assert "cannot write there" in capsys.readouterr().err
     assert file.read_text() == "kept"
 
 
-def test_without_matplotlib(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_module, "find_spec", lambda name: None)
-    with pytest.raises(SystemExit, match=r"aevb\[demo\]"):
-        demo(output=tmp_path / "demo")
+def test_without_matplotlib(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(learn_module, "find_spec", lambda name: None)
+    assert run(["demo", "--output", str(tmp_path / "demo")]) == 2
+    assert "aevb[demo]" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -85,8 +85,8 @@ def two(first, second):
     ("make", "words"),
     [
         (lambda folder: folder / "no.npy", r"no\.npy does not exist .*Check the name"),
-        (lambda folder: folder, r"no data files .*\.npy, \.npz, \.parquet"),
-        (made("x.csv", lambda path: path.write_text("1,2")), r"x\.csv: .*'\.csv' are not read\. Give \.npy"),
+        (lambda folder: folder, r"no data files .*\.npy, \.npz, \.csv, \.parquet"),
+        (made("x.xls", lambda path: path.write_text("1,2")), r"x\.xls: .*'\.xls' are not read\. Give \.npy"),
         (damaged("x.npy", lambda path: np.save(path, X)), r"x\.npy cannot be read: .*truncated \(it has \d+ bytes\)"),
         (damaged("x.npz", lambda path: np.savez(path, X)), r"x\.npz cannot be read: .*truncated.*np\.savez"),
         (damaged("x.parquet", lambda path: write_parquet(path, columns_of(X))), r"x\.parquet cannot .*to_parquet"),

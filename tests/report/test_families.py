@@ -20,7 +20,7 @@ def one_panel_a_route(monkeypatch):
 def test_picture(tmp_path):
     path = draw_families(tmp_path / "new" / "families.png")
     assert path == tmp_path / "new" / "families.png"
-    assert list(path.parent.iterdir()) == [path]
+    assert sorted(path.parent.iterdir()) == [path, path.with_suffix(".svg")]
     pixels = matplotlib.image.imread(path)[..., :3]
     height, width, _ = pixels.shape
     assert min(height, width) > 500

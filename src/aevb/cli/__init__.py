@@ -1,20 +1,77 @@
-"""The command `aevb`. Each subcommand is a function in a file of its own."""
+"""The command `aevb`. Each subcommand is a function in a file of its own.
+
+Exit codes: 0; 2 for bad input, with a message in one line; 130 after Ctrl-C.
+"""
+
+import os
+import sys
 
 import cyclopts
 
 from aevb import __version__
-from aevb.cli.demo import demo
-from aevb.cli.families import families
 
 app = cyclopts.App(
     name="aevb",
     help="Deep latent-variable models learned by Auto-Encoding Variational Bayes.",
     version=__version__,
 )
-app.command(demo)
-app.command(families)
+
+# Imported when they are called: `aevb --help` stays quick.
+_COMMANDS = {
+    "demo": ("aevb.cli.demo:demo", "Learn handwritten digits with two latent variables, and draw what was learned."),
+    "fit": ("aevb.cli.fit:fit", "Learn a model of data, and write a report about it."),
+    "sample": ("aevb.cli.apply:sample", "Draw new rows from a model."),
+    "encode": ("aevb.cli.apply:encode", "Write the latent codes of data."),
+    "reconstruct": ("aevb.cli.apply:reconstruct", "Write what a model makes of data."),
+    "denoise": ("aevb.cli.restore:denoise", "Write the clean rows behind noisy ones."),
+    "inpaint": ("aevb.cli.restore:inpaint", "Fill in what is missing in data."),
+    "super-resolve": ("aevb.cli.restore:super_resolve", "Write large images for small ones."),
+    "evaluate": ("aevb.cli.evaluate:evaluate", "Estimate log p(x) of data, with error bars."),
+    "plot": ("aevb.cli.report:plot", "Draw the pictures of a run again."),
+    "report": ("aevb.cli.report:report", "Write the report of a run again."),
+    "data": ("aevb.cli.data:data", "List data sets, and download them."),
+    "doctor": ("aevb.cli.doctor:doctor", "Say what is installed here, for a bug report."),
+    "families": ("aevb.cli.families:families", "Draw the reparameterized families."),
+}
+for _name, (_path, _help) in _COMMANDS.items():
+    app.command(_path, name=_name, help=_help)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
-    app()
+    raise SystemExit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command; return its exit code."""
+    try:
+        app(arguments, exit_on_error=False, result_action="return_value")
+    except cyclopts.CycloptsError:
+        return 2  # it has been said what is wrong
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return 130
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else _refuse(stop.code)
+    except BrokenPipeError:  # of `aevb ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, OSError, ModuleNotFoundError, FloatingPointError, AttributeError) as error:
+        if os.environ.get("AEVB_DEBUG") or not _is_about_input(error):
+            raise
+        return _refuse(error)
+    return 0
+
+
+def _is_about_input(error):
+    """Whether the package itself refused something; an error from inside of other packages is a defect of ours."""
+    traceback = error.__traceback__
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    name = traceback.tb_frame.f_globals.get("__name__", "")
+    return isinstance(error, OSError | ModuleNotFoundError) or name.startswith(("aevb.", "sklearn."))
+
+
+def _refuse(message):
+    print(f"aevb: {' '.join(str(message).split())}", file=sys.stderr)
+    return 2

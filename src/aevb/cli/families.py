@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from aevb.cli.talk import InputError
 from aevb.cli.waiting import waiting
 
 
@@ -21,13 +22,13 @@ def families(*, output: Path = Path("runs/families.png")) -> None:
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise
-        raise SystemExit("aevb families needs Matplotlib: pip install 'aevb[demo]'") from None
+        raise InputError("aevb families needs Matplotlib: pip install 'aevb[demo]'") from None
     print(f"Wrote {path}")
 
 
 def _require_writable(picture: Path) -> None:
     if picture.suffix != ".png":
-        raise SystemExit(f"--output {picture}: the name of the picture must end in .png.")
+        raise InputError(f"--output {picture}: the name of the picture must end in .png.")
     try:
         picture.parent.mkdir(parents=True, exist_ok=True)
         reason = None if os.access(picture.parent, os.W_OK) else "no permission to write"
@@ -35,4 +36,4 @@ def _require_writable(picture: Path) -> None:
     except OSError as error:
         reason = error.strerror
     if reason:
-        raise SystemExit(f"--output {picture}: cannot write there ({reason}). Name a file in a folder of your own.")
+        raise InputError(f"--output {picture}: cannot write there ({reason}). Name a file in a folder of your own.")

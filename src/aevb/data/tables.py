@@ -1,11 +1,15 @@
-"""Data files as tables: what is in a `.npy`, `.npz` or Parquet file, and how its rows are read a piece at a time.
+"""Data files as tables: what is in a `.npy`, `.npz`, `.csv` or Parquet file, and how rows are read a piece at a time.
 
 Nothing is unpickled: a file with Python objects is refused.
 """
 
+import math
 import mmap
 import os
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aevb.data.csv_file import CsvError, read_csv
 from aevb.data.reading import number_type
 
 
@@ -44,7 +49,7 @@ class Table(NamedTuple):
 
 
 def open_tables(path) -> list[Table]:
-    """Open a data file, or all `.npy`, `.npz` and `.parquet` files of a folder in the order of their names.
+    """Open a data file, or all `.npy`, `.npz`, `.csv` and `.parquet` files of a folder in the order of their names.
 
     Raises:
         DataFileError: Naming the file, what is wrong with it and what to do.
@@ -88,15 +93,16 @@ def memmap_table(X: np.memmap, name: str) -> Table:
 
 
 def _open_npy(path: Path) -> Table:
-    with _reading(path, "np.save(path, X)"):
+    with reading(path, "np.save(path, X)"):
         X: Any = np.load(path, mmap_mode="r", allow_pickle=False)
     return memmap_table(X, str(path))
 
 
 def _open_npz(path: Path) -> Table:
     """Return the only matrix in the file; it is compressed as a whole, and so it is read as a whole."""
-    with _reading(path, "np.savez(path, X=X)"), zipfile.ZipFile(path) as archive:
+    with reading(path, "np.savez(path, X=X)"), zipfile.ZipFile(path) as archive:
         headers = {name: _npy_header(archive, name) for name in archive.namelist() if name.endswith(".npy")}
+        _check_sizes(archive, headers)
     matrices = [name for name, (shape, _) in headers.items() if len(shape) == 2 and 0 not in shape]
     if len(matrices) != 1:
         found = ", ".join(f"{name.removesuffix('.npy')} {shape}" for name, (shape, _) in headers.items()) or "nothing"
@@ -105,11 +111,23 @@ def _open_npz(path: Path) -> Table:
     dtype = _number_type(dtype, str(path))
 
     def read(start, stop, size):
-        with _reading(path, "np.savez(path, X=X)"), np.load(path, allow_pickle=False) as file:
+        with reading(path, "np.savez(path, X=X)"), np.load(path, allow_pickle=False) as file:
             X = file[member].astype(dtype, copy=False)
         yield from (X[first : min(first + size, stop)] for first in range(start, stop, size))
 
     return Table(str(path), num_rows, num_columns, dtype, read, cuts=(0, num_rows))
+
+
+def _open_csv(path: Path) -> Table:
+    """Return a file of numbers as text, which is read as a whole."""
+    with reading(path, "pandas.DataFrame.to_csv(path, index=False)"):
+        X, names, _ = read_csv(path)
+
+    def read(start, stop, size):
+        yield from (X[first : min(first + size, stop)] for first in range(start, stop, size))
+
+    num_rows, num_columns = X.shape
+    return Table(str(path), num_rows, num_columns, X.dtype, read, cuts=(0, num_rows), columns=names)
 
 
 def _open_parquet(path: Path) -> Table:
@@ -117,7 +135,7 @@ def _open_parquet(path: Path) -> Table:
         import pyarrow.parquet
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{path}: reading Parquet needs pyarrow: pip install 'aevb[parquet]'") from error
-    with _reading(path, "DataFrame.to_parquet(path)"):
+    with reading(path, "DataFrame.to_parquet(path)"):
         file = pyarrow.parquet.ParquetFile(path)
     schema, names = file.schema_arrow, tuple(file.schema_arrow.names)
     types = [_arrow_number_type(field.type) for field in schema]
@@ -133,7 +151,7 @@ def _open_parquet(path: Path) -> Table:
 
     def read(start, stop, size):
         groups = [g for g, end in enumerate(ends) if start < end <= stop]
-        with _reading(path, "DataFrame.to_parquet(path)"):
+        with reading(path, "DataFrame.to_parquet(path)"):
             # A file of its own for each reader: they take turns. Without buffers, a large row group is not held whole.
             reader = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16)
             for batch in reader.iter_batches(size, row_groups=groups, use_threads=False):
@@ -166,6 +184,14 @@ def _npy_header(archive, name):
     return shape, dtype
 
 
+def _check_sizes(archive, headers):
+    """Refuse a header that promises more than the archive holds, before memory is taken for it."""
+    for name, (shape, dtype) in headers.items():
+        promised, held = math.prod(shape) * dtype.itemsize, archive.getinfo(name).file_size
+        if promised > held and not dtype.hasobject:
+            raise ValueError(f"{name} promises {promised:,} bytes and has {held:,}")
+
+
 def _number_type(dtype, name) -> np.dtype:
     number = number_type(dtype)
     if number is None:
@@ -185,20 +211,34 @@ def _check_alike(one: Table, other: Table):
 
 
 @contextmanager
-def _reading(path, how):
+def reading(path, how):
     """Turn what readers raise at a damaged file into an error that names it."""
     try:
         yield
     except DataFileError:
         raise
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except CsvError as error:
+        raise DataFileError(f"{path}: {error}.") from None
+    except _DAMAGE as error:
         reason = str(error) or type(error).__name__
         advice = f"It may be truncated (it has {os.path.getsize(path):,} bytes). Write it again with {how}"
+        reason = " ".join(reason.split())  # one line
         if "pickle" in reason or "Python objects" in reason:
             reason = "it does not hold numbers alone, and Python objects are never unpickled"
             advice = "Save numbers, X.astype('float32'), with " + how
         raise DataFileError(f"{path} cannot be read: {reason}. {advice}.") from error
 
 
+# What NumPy, zipfile and pyarrow raise at damaged files.
+_DAMAGE = (
+    OSError, ValueError, EOFError, KeyError, SyntaxError, RuntimeError, OverflowError, MemoryError, struct.error,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
 # How a file is opened, by how its name ends.
-FORMATS: dict[str, Callable[[Path], Table]] = {".npy": _open_npy, ".npz": _open_npz, ".parquet": _open_parquet}
+FORMATS: dict[str, Callable[[Path], Table]] = {
+    ".npy": _open_npy,
+    ".npz": _open_npz,
+    ".csv": _open_csv,
+    ".parquet": _open_parquet,
+}

@@ -8,6 +8,7 @@ import numpy as np
 from jax import Array
 
 from aevb.data.batch_feed import BatchFeed
+from aevb.data.binarization import DynamicBinarization, binarize, level_scale
 from aevb.data.checks import check_rows, column_units
 from aevb.data.file_feed import FileFeed, row_bytes
 from aevb.data.reading import Reading, read_matrix, read_training_data
@@ -37,6 +38,7 @@ class Wishes(NamedTuple):
     batch_size: int
     held_out_fraction: float
     progress: bool
+    validation_data: Any = None  # rows of the user's own instead of a fraction
 
 
 def open_training_data(estimator, X: Any, wishes: Wishes, key: Array) -> TrainingData:
@@ -44,20 +46,30 @@ def open_training_data(estimator, X: Any, wishes: Wishes, key: Array) -> Trainin
 
     Args:
         estimator: Whose number and names of columns are set.
-        X: An array or a data frame; the path of a file or folder; an iterator, iterable or function that gives batches.
+        X: An array or a data frame; grey levels as a :class:`DynamicBinarization`; the path of a file or folder; an
+            iterator, iterable or function that gives batches.
         wishes: What is wanted.
         key: Random key of the choice of held-out rows.
 
     Raises:
         ValueError: Naming what is wrong, where, and what to do.
     """
+    if wishes.validation_data is not None and not _is_matrix(X):
+        raise ValueError("validation_data: is for data that are an array. Leave it out.")
+    if isinstance(X, DynamicBinarization):
+        return _from_levels(estimator, X, wishes, key)
     if isinstance(X, str | os.PathLike):
         return _from_tables(estimator, open_tables(X), wishes, key)
     if isinstance(X, np.memmap) and X.nbytes > IN_MEMORY_BYTES:
         return _from_tables(estimator, [memmap_table(X, "X")], wishes, key)
     if gives_batches(X):
         return _from_batches(estimator, X, wishes)
-    return _from_matrix(read_matrix(estimator, X, reset=True), wishes, key)
+    return _from_matrix(read_matrix(estimator, X, reset=True), wishes, key, estimator)
+
+
+def _is_matrix(X):
+    is_large = isinstance(X, np.memmap) and X.nbytes > IN_MEMORY_BYTES
+    return isinstance(X, DynamicBinarization) or not (isinstance(X, str | os.PathLike) or gives_batches(X) or is_large)
 
 
 def gives_batches(X) -> bool:
@@ -66,11 +78,47 @@ def gives_batches(X) -> bool:
     return not is_array and (callable(X) or hasattr(X, "__iter__"))
 
 
-def _from_matrix(X, wishes, key):
+def _from_matrix(X, wishes, key, estimator=None):
     reading = read_training_data(X, wishes.likelihood, any_support=wishes.any_support)
-    train_rows, validation_rows = _hold_out(len(X), wishes.held_out_fraction, key)
-    feed = Resident(Source(X, reading.scale), train_rows, wishes.batch_size, validation_rows)
+    source = Source(X, reading.scale)
+    if wishes.validation_data is not None:
+        held_out = _given_rows(estimator, wishes, reading)
+        feed = Resident(source, np.arange(len(X)), wishes.batch_size, *held_out)
+    else:
+        feed = Resident(source, *_around(_hold_out(len(X), wishes.held_out_fraction, key), wishes.batch_size))
     return TrainingData(reading, _units(X, reading), feed)
+
+
+def _from_levels(estimator, X: DynamicBinarization, wishes, key):
+    """The model's data are binary; only inside the step they are grey levels. Held-out rows are drawn once."""
+    levels = read_matrix(estimator, X.levels, reset=True)
+    scale, reading = level_scale(levels), Reading("bernoulli", 1.0)
+    if wishes.likelihood not in ("auto", "bernoulli"):
+        raise ValueError(f"likelihood={wishes.likelihood!r}: binary draws are for 'bernoulli'.")
+    read_training_data(levels, "bernoulli", any_support=False)
+    source = Source(levels, scale, is_dynamic=True)
+    if wishes.validation_data is not None:
+        held_out = _given_rows(estimator, wishes, reading)
+        return TrainingData(reading, None, Resident(source, np.arange(len(levels)), wishes.batch_size, *held_out))
+    train_rows, validation_rows = _hold_out(len(levels), wishes.held_out_fraction, key)
+    if validation_rows is None:
+        return TrainingData(reading, None, Resident(source, train_rows, wishes.batch_size))
+    drawn = binarize(levels[validation_rows], "static", seed=int(_generator(key).integers(2**31)))
+    held_out = np.arange(len(drawn)), Source(drawn)
+    return TrainingData(reading, None, Resident(source, train_rows, wishes.batch_size, *held_out))
+
+
+def _given_rows(estimator, wishes, reading):
+    rows = read_matrix(estimator, wishes.validation_data, reset=False)
+    likelihood = None if wishes.any_support else reading.likelihood
+    scale = reading.scale if rows.dtype == np.uint8 else 1.0
+    check_rows(rows, likelihood, scale=scale, name="validation_data")
+    return np.arange(len(rows)), Source(rows, scale)
+
+
+def _around(rows, batch_size):
+    train_rows, validation_rows = rows
+    return train_rows, batch_size, validation_rows
 
 
 def _from_tables(estimator, tables, wishes, key):

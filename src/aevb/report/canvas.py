@@ -32,10 +32,13 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, path) -> Path:
-    """Write a figure as PNG, whole or not at all; return where."""
+    """Write a figure as PNG, and beside it as SVG, each whole or not at all; return where the PNG is."""
+    path = Path(path)
     with written_whole(path) as scratch:
         figure.savefig(scratch, format="png", dpi=DPI, metadata={"Software": "aevb"})
-    return Path(path)
+    with written_whole(path.with_suffix(".svg")) as scratch:
+        figure.savefig(scratch, format="svg", dpi=DPI, metadata={"Creator": "aevb", "Date": None})
+    return path
 
 
 def plot_axes(figure: Figure, box: tuple[float, float, float, float]) -> Axes:

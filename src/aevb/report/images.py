@@ -34,20 +34,20 @@ def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cm
     Paper: Figure 4, App. A.
     """
     means = vae.manifold(size).reshape(-1, *image_shape)
-    sheet = tile(means, size)
+    whole = tile(means, size)
     width, left, bottom, top = 7.0, 0.62, 0.62, 0.86
-    height = width * sheet.shape[0] / sheet.shape[1]
+    height = width * whole.shape[0] / whole.shape[1]
     figure = new_figure(left + width + 0.3, bottom + height + top)
     subtitle = f"means of p(x|z) at {size} × {size} points that are equally likely under the prior"
     write_title(figure, "The latent plane, decoded", subtitle, left)
     axes = image_axes(figure, (left, bottom, width, height))
-    _show(axes, sheet, _limits(vae, means), cmap)
+    show(axes, whole, limits_of(vae, means), cmap)
     # The axes are linear in the Gaussian's CDF; the ticks stand where z has whole values.
     marks = np.array([-2, -1, 0, 1, 2])
     names = [str(mark).replace("-", "−") for mark in marks]
     shares = np.asarray(ndtr(marks.astype(np.float32)))
-    axes.set_xticks(shares * sheet.shape[1] - 0.5, names)
-    axes.set_yticks((1 - shares) * sheet.shape[0] - 0.5, names)
+    axes.set_xticks(shares * whole.shape[1] - 0.5, names)
+    axes.set_yticks((1 - shares) * whole.shape[0] - 0.5, names)
     axes.tick_params(colors=FAINT, labelcolor=INK, labelsize=9, width=0.8, length=3)
     axes.set_xlabel("$z_1$", color=INK, labelpad=2)
     axes.set_ylabel("$z_2$", color=INK, rotation=0, labelpad=8, va="center")
@@ -70,22 +70,52 @@ def reconstructions(
     Returns:
         The path.
     """
-    originals = _as_values(vae, rows).reshape(-1, *image_shape)
-    made = vae.reconstruct(rows).reshape(-1, *image_shape)
-    limits = _limits(vae, originals)
-    bands = range(0, len(originals), columns)
+    subtitle = "below each image the decoder's mean at its code, the posterior mean of z"
+    originals = as_values(vae, rows)
+    bands = {"original": originals, "reconstruction": vae.reconstruct(rows)}
+    look = {"image_shape": image_shape, "limits": limits_of(vae, originals), "columns": columns, "cmap": cmap}
+    return pairs(path, bands, "Reconstructions", subtitle, **look)
+
+
+def pairs(
+    path,
+    bands: dict[str, np.ndarray],
+    title: str,
+    subtitle: str,
+    *,
+    image_shape: tuple[int, int],
+    limits: tuple[float, float],
+    columns: int = 10,
+    cmap: str = INK_ON_PAPER,
+) -> Path:
+    """Draw several versions of the same images below each other.
+
+    Args:
+        path: Where the PNG goes.
+        bands: (n, D) by name: the versions.
+        title: Of the picture.
+        subtitle: Below it.
+        image_shape: (height, width) of a row as an image.
+        limits: Values at the two ends of the colour map.
+        columns: Images in a row.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+    """
+    starts = range(0, len(next(iter(bands.values()))), columns)
     cell, left, space, top = 0.7, 1.35, 0.3, 0.92
     cell_height = cell * image_shape[0] / image_shape[1]
-    band_height = 2 * cell_height + space
-    figure = new_figure(left + columns * cell + 0.3, top + len(bands) * band_height)
-    write_title(figure, "Reconstructions", "below each image the decoder's mean at its code, the posterior mean of z")
-    for number, start in enumerate(bands):
-        for place, (name, images) in enumerate((("original", originals), ("reconstruction", made))):
-            images = images[start : start + columns]
+    block_height = len(bands) * cell_height + space
+    figure = new_figure(left + columns * cell + 0.3, top + len(starts) * block_height)
+    write_title(figure, title, subtitle)
+    for number, start in enumerate(starts):
+        for place, (name, rows) in enumerate(bands.items()):
+            images = rows[start : start + columns].reshape(-1, *image_shape)
             width = len(images) * cell
-            bottom = (len(bands) - number) * band_height - (place + 1) * cell_height
+            bottom = (len(starts) - number) * block_height - (place + 1) * cell_height
             axes = image_axes(figure, (left, bottom, width, cell_height))
-            _show(axes, tile(images, len(images)), limits, cmap)
+            show(axes, tile(images, len(images)), limits, cmap)
             axes.text(
                 -0.12 / width, 0.5, name, color=INK, fontsize=9, ha="right", va="center", transform=axes.transAxes
             )
@@ -112,29 +142,56 @@ def samples(
     """
     means = vae.sample(size**2, mean=True, random_state=seed).reshape(-1, *image_shape)
     draws = vae.sample(size**2, random_state=seed).reshape(-1, *image_shape)
-    limits = _limits(vae, means)
+    limits = limits_of(vae, means)
     width, left, space, bottom, top = 4.2, 0.3, 0.4, 0.3, 1.2
     height = width * image_shape[0] / image_shape[1]
     figure = new_figure(2 * left + 2 * width + space, bottom + height + top)
     write_title(figure, "New images from the model", f"z drawn from the prior; {vae.latent_dim} latent variables")
     for place, (name, images) in enumerate((("means of p(x|z)", means), ("draws from p(x|z), at the same z", draws))):
         axes = image_axes(figure, (left + place * (width + space), bottom, width, height))
-        _show(axes, tile(images, size), limits, cmap)
+        show(axes, tile(images, size), limits, cmap)
         axes.text(0, 1.02, name, color=INK, fontsize=10, transform=axes.transAxes, va="bottom")
     return save(figure, path)
 
 
-def _show(axes, sheet, limits, cmap):
+def sheet(
+    vae: VAE, path, rows: np.ndarray, image_shape: tuple[int, int], *, columns: int = 10, cmap: str = INK_ON_PAPER
+) -> Path:
+    """Draw rows as images, from the top left, without words.
+
+    Args:
+        vae: The model that they come from.
+        path: Where the PNG goes.
+        rows: (n, D), in the units that the decoder speaks.
+        image_shape: (height, width) of a row as an image.
+        columns: Images in a row.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+    """
+    images = np.asarray(rows).reshape(-1, *image_shape)
+    columns = min(columns, len(images))
+    whole = tile(images, columns)
+    width = 0.7 * columns
+    height = width * whole.shape[0] / whole.shape[1]
+    figure = new_figure(width, height)
+    show(image_axes(figure, (0, 0, width, height)), whole, limits_of(vae, images), cmap)
+    return save(figure, path)
+
+
+def show(axes, sheet, limits, cmap) -> None:
+    """Draw a sheet of images without smoothing."""
     axes.imshow(sheet, cmap=cmap, vmin=limits[0], vmax=limits[1], interpolation="nearest", aspect="auto")
 
 
-def _as_values(vae, rows):
+def as_values(vae: VAE, rows: np.ndarray) -> np.ndarray:
     """Return rows in the units that the decoder speaks."""
     rows = np.asarray(rows)
     return rows * np.float32(vae.scale_) if rows.dtype == np.uint8 else rows
 
 
-def _limits(vae, images):
+def limits_of(vae: VAE, images: np.ndarray) -> tuple[float, float]:
     """Return the values at the two ends of the colour map."""
     if LIKELIHOODS[vae.likelihood_].unit_interval:
         return 0.0, 1.0

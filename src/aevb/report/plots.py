@@ -59,40 +59,47 @@ def learning_curve(vae: VAE, path) -> Path:
     return save(figure, path)
 
 
-def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None = None) -> Path:
+def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None = None, *, circles: bool = True) -> Path:
     """Draw the posterior means of rows in the latent plane, coloured by their labels if there are any.
 
+    Of more than two latent variables it shows those two whose posterior means vary most.
+
     Args:
-        vae: A fitted model with ``latent_dim=2``.
+        vae: A fitted model with two latent variables or more.
         path: Where the PNG goes.
         rows: (n, D), as for ``fit``.
         labels: (n,), classes or quantities; they play no part in learning.
+        circles: Whether to draw those that hold 50 % and 95 % of the prior N(0, I).
 
     Returns:
         The path.
 
     Raises:
-        ValueError: The model does not have two latent variables.
+        ValueError: The model has one latent variable.
     """
-    if vae.latent_dim != 2:
-        raise ValueError(f"This picture is of a plane: it needs a model with latent_dim=2, not {vae.latent_dim}.")
-    codes = vae.transform(rows)  # (n, 2)
+    if vae.latent_dim < 2:
+        raise ValueError(f"This picture is of a plane: it needs a model with 2 latent variables, not {vae.latent_dim}.")
+    codes = vae.transform(rows)  # (n, J)
+    first, second = np.sort(np.argsort(-codes.var(axis=0))[:2])
+    codes = codes[:, [first, second]]  # (n, 2)
     figure = new_figure(7.0, 7.4)
-    subtitle = f"posterior means of {len(codes):,} datapoints; the circles hold 50 % and 95 % of the prior"
+    subtitle = f"posterior means of {len(codes):,} datapoints"
+    subtitle += "; the circles hold 50 % and 95 % of the prior" * circles
     write_title(figure, "Where the data lies in the latent plane", subtitle)
     axes = plot_axes(figure, (0.7, 0.6, 6.0, 6.0))
-    dots: dict[str, Any] = {"s": 10 if len(codes) < 10_000 else 3, "linewidths": 0, "alpha": 0.8}
+    dots: dict[str, Any] = {"s": 10 if len(codes) < 10_000 else 3, "linewidths": 0, "alpha": 0.8, "rasterized": True}
     if labels is None:
         axes.scatter(*codes.T, color=COLOURS[0], **dots)
     elif len(np.unique(labels)) > MAX_CLASSES:
         figure.colorbar(axes.scatter(*codes.T, c=labels, cmap="viridis", **dots), ax=axes, fraction=0.04)
     else:
         _draw_classes(axes, codes, np.asarray(labels), dots)
-    _draw_prior(axes)
+    if circles:
+        _draw_prior(axes)
     reach = max(3.0, 1.05 * float(np.abs(codes).max()))
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-    axes.set_xlabel("$z_1$", color=INK)
-    axes.set_ylabel("$z_2$", color=INK, rotation=0)
+    axes.set_xlabel(f"$z_{{{first + 1}}}$", color=INK)
+    axes.set_ylabel(f"$z_{{{second + 1}}}$", color=INK, rotation=0)
     return save(figure, path)
 
 

@@ -1,4 +1,4 @@
-"""What a Bernoulli bound on grey levels can be compared with, in its own units."""
+"""What a bound can be compared with, in its own units."""
 
 import numpy as np
 
@@ -37,6 +37,25 @@ def independent_pixels(train: np.ndarray, X: np.ndarray) -> float:
     X = np.asarray(X, np.float64)
     y = (np.sum(train, axis=0, dtype=np.float64) + 1) / (len(train) + 2)
     return float(np.mean(np.sum(_x_log_y(X, y) + _x_log_y(1 - X, 1 - y), axis=1)))
+
+
+def independent_gaussians(train: np.ndarray, X: np.ndarray) -> float:
+    """Return the log-density of X if each column is an independent Gaussian, in nats a datapoint.
+
+    A model without latent variables. Means and variances are those of the training data.
+
+    Args:
+        train: (N, D).
+        X: (n, D).
+
+    Example:
+        >>> round(independent_gaussians(np.array([[-1.0], [1.0]]), np.array([[0.0]])), 4)
+        -0.9189
+    """
+    train, X = np.asarray(train, np.float64), np.asarray(X, np.float64)
+    variance = np.maximum(train.var(axis=0), np.finfo(np.float32).tiny)
+    squares = (X - train.mean(axis=0)) ** 2 / variance
+    return float(np.mean(np.sum(-0.5 * (squares + np.log(2 * np.pi * variance)), axis=1)))
 
 
 def _x_log_y(x, y):

@@ -109,12 +109,14 @@ class Resident:
         train_rows: Numbers of the rows to learn from.
         batch_size: M.
         validation_rows: Numbers of the rows that are held out; None for none.
+        validation_source: Where those are, if not in `source`.
     """
 
     source: Source
     train_rows: np.ndarray
     batch_size: int
     validation_rows: np.ndarray | None = None
+    validation_source: Source | None = None
     end = "max_epochs"
 
     @property
@@ -125,7 +127,7 @@ class Resident:
     @property
     def held_out(self) -> tuple[Source, np.ndarray] | None:
         """The held-out rows."""
-        return None if self.validation_rows is None else (self.source, self.validation_rows)
+        return None if self.validation_rows is None else (self.validation_source or self.source, self.validation_rows)
 
     def samples(self, max_epochs: int) -> int:
         """Return how many samples a run sees at the most."""

@@ -177,13 +177,14 @@ def run_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
     steps, size = plan.num_steps, plan.batch_size
     first = number % plan.num_chunks * plan.samples_per_chunk
     places = lax.dynamic_slice(order, (first,), (plan.samples_per_chunk,)).reshape(steps, size)
-    noise = learner.draw_noise(state, jax.random.fold_in(noise_key, number), source.read(0), (steps, size))
+    key = jax.random.fold_in(noise_key, number)
+    noise = learner.draw_noise(state, key, source.read(0), (steps, size))
 
-    def step(state, places_and_noise):
-        places, noise = places_and_noise
-        return learner.step(state, source.read(rows[places]), noise, places)
+    def step(state, inputs):
+        places, noise, key = inputs
+        return learner.step(state, source.draw(rows[places], key), noise, places)
 
-    return lax.scan(step, state, (places, noise))
+    return lax.scan(step, state, (places, noise, source.keys(key, steps)))
 
 
 @jax.jit  # one call, and not one for each array

@@ -1,4 +1,6 @@
-"""The progress bar: rate, bound and time left."""
+"""The progress bar: rate, bound and time left; outside of a terminal a plain line now and then."""
+
+import time
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -30,8 +32,11 @@ class ShareDone:
         self._bar.update(self._task, completed=max(share, self._bar.tasks[self._task].completed))
 
 
+LINE_SECONDS = 10.0  # between two lines outside of a terminal
+
+
 class Progress:
-    """Context manager around a terminal progress bar; silent when not wanted.
+    """Context manager around a terminal progress bar, or plain lines elsewhere; silent when not wanted.
 
     Args:
         enabled: Whether to show anything.
@@ -48,9 +53,12 @@ class Progress:
             TextColumn("{task.fields[objective]}"),
             *([TimeRemainingColumn()] if total else []),
             console=self._console,
-            disable=not enabled,
+            disable=not (enabled and self._console.is_terminal),
             transient=False,
         )
+        self._says_lines = enabled and not self._console.is_terminal
+        self._total, self._samples, self._start = total, 0, time.perf_counter()
+        self._last_line = self._start
         self._task = self._bar.add_task("learning", total=total, rate="", objective="")
 
     def __enter__(self) -> "Progress":
@@ -63,6 +71,9 @@ class Progress:
     def advance(self, samples: int, name: str, value: float) -> None:
         """Move on by one chunk, and show what is maximized."""
         objective = f"training {name.replace('_', ' ')} {value:.2f} nats"
+        self._samples += samples
+        if self._says_lines and time.perf_counter() - self._last_line > LINE_SECONDS:
+            self._say_line(objective)
         self._bar.update(self._task, advance=samples, objective=objective, rate=self._rate())
 
     def end(self) -> None:
@@ -72,6 +83,16 @@ class Progress:
     def note(self, message: str) -> None:
         """Say something below the bar."""
         self._console.print(message)
+
+    def _say_line(self, objective):
+        self._last_line = now = time.perf_counter()
+        rate = self._samples / (now - self._start)
+        share, left = "", ""
+        if self._total:
+            share = f" ({self._samples / self._total:.0%})"
+            left = f", at most {(self._total - self._samples) / rate:.0f} s left"
+        said = f"learning: {self._samples:,} samples{share}, {rate:,.0f} samples/s, {objective}{left}"
+        print(said, file=self._console.file, flush=True)
 
     def _rate(self) -> str:
         speed = self._bar.tasks[self._task].speed

@@ -1,0 +1,75 @@
+"""`aevb data`: which data sets there are, and how they come here."""
+
+import cyclopts
+
+from aevb.cli.talk import Json, Talk
+
+data = cyclopts.App(name="data", help="List data sets, and download them.")
+
+
+@data.command(name="list")
+def list_datasets(*, json: Json = False) -> None:
+    """List the data sets that are known by name: size, shape, whether they are here, and their licence."""
+    from aevb.data import DATASETS, is_here
+    from aevb.data.download import data_folders
+
+    rows = []
+    for name, entry in DATASETS.items():
+        state = "here" if is_here(name) else f"{entry.megabytes:.0f} MB to download" if entry.megabytes else "missing"
+        rows.append({"name": name, "shape": entry.shape, "state": state, "licence": entry.licence})
+    if json:
+        return Talk(as_json=True).end("", {"datasets": rows, "folders": data_folders()})
+    widths = [max(len(row[column]) for row in rows) for column in ("name", "shape", "state")]
+    for row in rows:
+        cells = [text.ljust(width) for text, width in zip(row.values(), widths, strict=False)]
+        print("  ".join([*cells, row["licence"]]))
+    print(f"Looked in {', '.join(map(str, data_folders()))}. `aevb data get NAME` downloads a set.")
+
+
+@data.command
+def get(name: str) -> None:
+    """Download a data set once, and check it.
+
+    Args:
+        name: Of the data set, see `aevb data list`.
+    """
+    from aevb.data import load_dataset
+    from aevb.data.download import cache_folder
+    from aevb.data.published import PUBLISHED, paths
+
+    with downloads() as report:
+        dataset = load_dataset(name, report)
+    where = paths(PUBLISHED[name]) if name in PUBLISHED else None
+    place = where[0].parent if where else "an installed package"
+    print(f"{name}: {len(dataset.rows):,} rows of {dataset.rows.shape[1]} columns, checked.")
+    print(f"It is in {place}" + (f" (the cache is {cache_folder()})." if not where else "."))
+
+
+class downloads:  # noqa: N801
+    """Context manager that gives a function to report downloads to: a bar on a terminal, a line a file elsewhere."""
+
+    def __enter__(self):
+        import sys
+
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+        self._is_terminal = sys.stderr.isatty()
+        columns = TextColumn("{task.description}"), BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn()
+        self._bar = Progress(*columns, console=Console(stderr=True), disable=not self._is_terminal)
+        self._tasks = {}
+        self._bar.start()
+        return self.report
+
+    def report(self, file: str, received: int, most: int) -> None:
+        """Show the bytes received so far."""
+        import sys
+
+        if file not in self._tasks:
+            self._tasks[file] = self._bar.add_task(file, total=None)
+            if not self._is_terminal:
+                print(f"Downloading {file}", file=sys.stderr, flush=True)
+        self._bar.update(self._tasks[file], completed=received)
+
+    def __exit__(self, *_) -> None:
+        self._bar.stop()

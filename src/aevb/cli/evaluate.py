@@ -1,0 +1,79 @@
+"""`aevb evaluate`: how good is a model, on the rows kept aside or on other data?"""
+
+import json as json_format
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from aevb.cli.apply import read_rows
+from aevb.cli.run_folder import open_run
+from aevb.cli.talk import Json, Quiet, Talk
+from aevb.cli.waiting import waiting
+
+
+def evaluate(
+    run: Path,
+    data: str | None = None,
+    *,
+    method: Literal["importance", "hmc", "ais", "quadrature"] = "importance",
+    num_samples: Annotated[int, Parameter(validator=Number(gte=2))] = 1000,
+    rows: Annotated[int, Parameter(validator=Number(gte=1))] = 1000,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Estimate log p(x) of data, with error bars, and the lower bound beside it.
+
+    The result is kept in the run's folder, in evaluation.json, under the names of the data and the method.
+
+    Args:
+        run: Folder of the run.
+        data: Name of a data set, or a file; the rows that the run kept aside if it is not given.
+        method: importance (quick), hmc (the paper's, below 5 latent variables), ais (slow, the most reliable), or
+            quadrature (1 or 2 latent variables).
+        num_samples: Samples of z for each row; for ais temperatures.
+        rows: At most so many rows, from all over the data.
+        quiet: Say only where the results are.
+        json: Print one JSON object.
+    """
+    talk = Talk(quiet, json)
+    opened = open_run(run)
+    opened.vae.progress = talk.shows_progress and not json
+    with waiting("Reading the data"):
+        from aevb.report.measures import log_likelihood, lower_bound, some
+
+        trial = opened.trial()
+        X = trial.test if data is None else read_rows(opened, data)
+        split = trial.split if data is None else f"all rows of {data}"
+        X = some(X, rows)
+    with waiting("Estimating"), talk.notes():
+        found = {"log_likelihood": log_likelihood(opened.vae, X, method, num_samples)}
+        if opened.vae.recognition_ is not None:
+            found["lower_bound"] = lower_bound(opened.vae, X)
+    origin = {"split": split, "binarization": trial.binarization, "unit": "nats a datapoint", "seed": opened.data.seed}
+    found = {name: numbers | origin for name, numbers in found.items()}
+    path = run / "evaluation.json"
+    _keep(path, f"{data or 'held out'}, {method}", found)
+    for name, numbers in found.items():
+        error = f"± {numbers['std_error']:.2f} over rows"
+        if name == "log_likelihood":
+            error += f", ± {numbers['std_error_of_sampling']:.3f} by the sampling of z"
+        talk.say(f"{name.replace('_', ' '):15} {numbers['value']:10.2f}  {error}  ({numbers['estimator']})")
+    kind = "" if trial.binarization == "none" else f"; {trial.binarization} data"
+    talk.say(f"Averages over {len(X):,} rows ({split}{kind}), in nats a row.")
+    talk.end(f"The results are in {path}", {"output": path, **found})
+
+
+def _keep(path, name, found):
+    """Add an evaluation to those that were made before."""
+    from aevb import runs
+    from aevb.files import written_whole
+
+    try:
+        before = json_format.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = {}
+    provenance = {"versions": runs.versions(), "commit": runs.commit(), "machine": runs.machine()}
+    with written_whole(path) as scratch:
+        scratch.write_text(json_format.dumps({**before, name: {**found, **provenance}}, indent=2) + "\n", "utf-8")

@@ -1,0 +1,94 @@
+"""`aevb fit`: from data to a run folder with a model and a report."""
+
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Group, Parameter
+
+from aevb.cli.learn import learn
+from aevb.cli.options import model_options, settings
+from aevb.cli.talk import InputError, Json, Quiet, Talk
+
+ModelOptions = model_options()
+_DATA = Group("Data", sort_key=0)
+_DATA_NAMES = ("source", "binarization", "test_fraction", "label_column", "image_shape", "seed")
+
+
+def fit(
+    data: str | None = None,
+    *,
+    binarization: Annotated[Literal["grey", "static", "dynamic", "threshold"] | None, Parameter(group=_DATA)] = None,
+    test_fraction: Annotated[float | None, Parameter(group=_DATA)] = None,
+    label_column: Annotated[str | None, Parameter(group=_DATA)] = None,
+    image_shape: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
+    config: Path | None = None,
+    name: str | None = None,
+    out: Path = Path("runs"),
+    model: Annotated[ModelOptions | None, Parameter(name="*")] = None,  # pyright: ignore[reportInvalidTypeForm]
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Learn a model of data, and write a report about it.
+
+    The results go to a folder of their own in runs/; an earlier run is never overwritten. Ctrl-C ends the learning, and
+    what was learned is kept, measured and drawn.
+
+    Args:
+        data: Name of a data set (see `aevb data list`), or a .npy, .npz, .csv or .parquet file, or a folder of such
+            files or of pictures.
+        binarization: What grey levels are taken for: as they are, drawn once as 0 or 1, drawn anew in each epoch, or
+            cut at a half.
+        test_fraction: Share of the rows kept aside to judge the model (0.1); a published split goes before it.
+        label_column: Column of a .csv file with labels: they colour pictures, and are not learned from.
+        image_shape: Height and width of rows that are images.
+        config: A file with all settings, such as an earlier run's config.toml; what is given besides goes before it.
+        name: Of the run; that of the data if it is not given.
+        out: Folder of the runs.
+        model: The arguments of VAE.
+        quiet: Say only where the results are.
+        json: Print one JSON object.
+    """
+    from aevb.runs import read_config
+
+    tables = read_config(config) if config else {}
+    given = {name: value for name, value in asdict(model).items() if value is not None} if model else {}
+    chosen = _named(config, settings, given, tables.get("model", {}))
+    own = {
+        "source": data,
+        "binarization": binarization,
+        "test_fraction": test_fraction,
+        "label_column": label_column,
+        "image_shape": image_shape,
+    }
+    source = _data_settings(own, tables.get("data", {}), chosen["random_state"], config)
+    folder = out / (name or Path(source.source).stem)
+    command = shlex.join(["aevb", *sys.argv[1:]]) if Path(sys.argv[0]).name in ("aevb", "__main__.py") else "aevb fit"
+    raise SystemExit(learn(chosen, source, folder, command, Talk(quiet, json)))
+
+
+def _data_settings(given, config, random_state, path):
+    """Return the data's settings: what was given, else what the config says, else the defaults."""
+    from aevb.data.trial import DataSettings
+
+    for name in config:
+        if name not in _DATA_NAMES:
+            raise InputError(f"{path}: [data] {name} is not known. It may hold {', '.join(_DATA_NAMES)}.")
+    seed = random_state if isinstance(random_state, int) else 0
+    chosen = {"seed": seed, **config, **{name: value for name, value in given.items() if value is not None}}
+    if "source" not in chosen:
+        raise InputError("Which data? Give a name (see `aevb data list`) or a file: aevb fit digits")
+    try:
+        return DataSettings(**chosen)
+    except TypeError as error:
+        raise InputError(f"{path}: [data] {error}") from None
+
+
+def _named(path, function, *arguments):
+    """Call a function; its refusals name the file."""
+    try:
+        return function(*arguments)
+    except ValueError as error:
+        raise InputError(f"{path}: {error}" if path else str(error)) from None

@@ -1,0 +1,172 @@
+"""From settings to a run folder: what `aevb fit` and `aevb demo` share."""
+
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aevb.cli.options import written
+from aevb.cli.talk import InputError, Talk
+from aevb.cli.waiting import waiting
+
+if TYPE_CHECKING:
+    from aevb.data.trial import DataSettings
+
+_FILES = {
+    "model/": "the model: aevb.load",
+    "metrics.json": "the numbers above, and how they came about",
+    "history.csv": "one row an epoch",
+    "config.toml": "the settings; aevb fit --config repeats the run",
+    "*.png, *.svg": "the pictures of the report",
+    "report.html": "all of it, to look at",
+}
+_ENDINGS = {"converged": "no better after that", "interrupted": "then interrupted", "diverged": "then it diverged"}
+_GUESSED = {  # as `VAE(likelihood="auto")` does
+    "grey": "Bernoulli on grey levels, since all values lie in [0, 1]",
+    "binary": "Bernoulli, since all values are 0 or 1",
+    "none": "Gaussian, since not all values lie in [0, 1]",
+}
+
+
+def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: Talk) -> int:
+    """Learn a model and fill its folder, what is dearest first.
+
+    Args:
+        model: Arguments of `VAE`.
+        data: Which data.
+        output: Folder for the results; the next free one of -2, -3, ... if it holds something.
+        command: That was given.
+        talk: How to speak.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ValueError: Something given cannot be used; nothing has been written then.
+    """
+    start = time.perf_counter()
+    if find_spec("matplotlib") is None:
+        raise InputError("The report needs Matplotlib: pip install 'aevb[demo]'")
+    with waiting("Loading JAX and the data"), talk.notes():
+        from aevb import VAE
+        from aevb.cli.data import downloads
+        from aevb.data.trial import prepare
+
+        vae = VAE(**model, progress=talk.shows_progress)
+        vae._check_parameters()
+        with downloads() as report:
+            trial = prepare(data, report)
+    num_learn = len(trial.train) if trial.valid is None else len(trial.train) + len(trial.valid)
+    talk.say(f"{trial.dataset.title}: {num_learn:,} to learn from, {len(trial.test):,} kept aside.")
+    if vae.likelihood == "auto" and vae.decoder is None:
+        _say_guess(trial, talk)
+    folder = make_folder(output)
+    if folder != output:
+        talk.say(f"{output} holds an earlier run, which stays as it is; this one goes to {folder}.")
+    try:
+        with talk.notes():
+            vae.fit(trial.learn, validation_data=trial.valid)
+        with waiting("Measuring and drawing", after=0.5):
+            metrics = fill(folder, vae, trial, data, model, command)
+    except KeyboardInterrupt:
+        return _give_up(folder)
+    except BaseException:
+        if not any(folder.iterdir()):
+            folder.rmdir()
+        raise
+    _say_numbers(talk, metrics, vae, len(trial.test), time.perf_counter() - start)
+    for name, what in _FILES.items():
+        talk.say(f"  {name:14} {what}")
+    talk.end(f"The results are in {folder}: open {folder / 'report.html'}", {"folder": folder, **metrics})
+    return 130 if vae.stopped_because_ == "interrupted" else 0
+
+
+def fill(folder: Path, vae, trial, data: "DataSettings", model: dict, command: str) -> dict:
+    """Write all files of a run; return its metrics."""
+    from aevb import runs
+
+    vae.save(folder / "model")
+    tables = {"run": {"command": command}, "data": data.written(), "model": written(model)}
+    runs.write_config(folder, tables)
+    runs.write_history(folder, vae.history_)
+    return write_results(folder, vae, trial, data.seed, command)
+
+
+def write_results(folder: Path, vae, trial, seed: int, command: str) -> dict:
+    """Measure, draw and report a model whose folder is there; return the metrics."""
+    import warnings
+
+    from aevb import runs
+    from aevb.report.measures import measure
+    from aevb.report.page import write_report
+    from aevb.report.pictures import draw_pictures
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # what speaks against a number is written beside it
+        metrics = measure(vae, trial, seed)
+    runs.write_metrics(folder, metrics)
+    pictures = draw_pictures(vae, trial, folder, seed)
+    write_report(folder, vae, trial, metrics, pictures, command)
+    return metrics
+
+
+def make_folder(output: Path) -> Path:
+    """Make a new folder for a run.
+
+    Raises:
+        InputError: It cannot be made.
+    """
+    from aevb.runs import new_run_folder
+
+    try:
+        return new_run_folder(output)
+    except OSError as error:
+        reason = f"cannot write there ({error.strerror}). Name a folder that can be made or is empty."
+        raise InputError(f"--output {output}: {reason}") from None
+
+
+def _give_up(folder):
+    """End after a Ctrl-C that left nothing to show, or came while the results were written."""
+    try:
+        folder.rmdir()
+        message = "Interrupted before anything was learned; nothing was written."
+    except OSError:
+        message = f"Interrupted while the results were written; {folder} holds those that were complete."
+    print(message, file=sys.stderr)
+    return 130
+
+
+def _say_guess(trial, talk):
+    kind = trial.binarization if trial.binarization in _GUESSED else "binary"
+    talk.say(f"Likelihood, guessed from the data: {_GUESSED[kind]}. --likelihood sets another.")
+
+
+def _say_numbers(talk, metrics, vae, num_test, seconds):
+    from aevb.report.measures import NUM_SAMPLES
+
+    name = "held_out_lower_bound" if "held_out_lower_bound" in metrics else "held_out_log_likelihood"
+    own, others = metrics[name], metrics["comparison"]
+    what = "Lower bound of log p(x)" if name == "held_out_lower_bound" else "Estimate of log p(x)"
+    draws = f"; L = {NUM_SAMPLES}" if name == "held_out_lower_bound" else ""
+    latent = f"{vae.latent_dim} latent variable{'s' * (vae.latent_dim != 1)}"
+    lines = {
+        "each column on its own, without latent variables": others.get(
+            "independent_pixels", others.get("independent_gaussians")
+        ),
+        f"this model, with {latent} (± {own['std_error']:.1f} standard error{draws})": own["value"],
+    }
+    if others.get("grey_level_ceiling"):
+        lines["the most that these grey levels allow"] = others["grey_level_ceiling"]
+    kind = "" if own["binarization"] == "none" else f" ({own['binarization']} data)"
+    talk.say(f"\n{what} on the {num_test:,} rows kept aside, in nats a row{kind}:")
+    for words, value in lines.items():
+        talk.say(f"  {value:8.1f}  {words}")
+    if metrics["likelihood"] == "bernoulli" and own["binarization"] == "grey":
+        talk.say(
+            "A grey level counts as the probability that its pixel is on. Compare these numbers\n"
+            "with others for grey levels only, not with those for binarized data."
+        )
+    ended = f", {_ENDINGS[vae.stopped_because_]}" if vae.stopped_because_ in _ENDINGS else ""
+    learning = metrics["training_seconds"]
+    talk.say(f"\n{metrics['epochs']} epochs{ended}; {learning:.0f} s of learning, {seconds:.0f} s in all.\n")

@@ -1,0 +1,98 @@
+"""`aevb denoise`, `inpaint` and `super-resolve`: what data were before something was lost."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from aevb.cli.apply import Task, apply
+from aevb.cli.talk import Json, Quiet, Talk
+
+Method = Annotated[
+    Literal["hmc", "importance", "gibbs", "metropolis-within-gibbs"],
+    Parameter(help="How z is sampled given what was observed: see aevb.VAE.impute."),
+]
+
+
+def denoise(
+    run: Path,
+    data: str,
+    *,
+    noise: Literal["gaussian", "salt-and-pepper", "masking"] = "gaussian",
+    level: float | None = None,
+    method: Method = "hmc",
+    output: Path | None = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Write the posterior expectation of the clean rows behind noisy ones.
+
+    Args:
+        run: Folder of the run.
+        data: A file with noisy rows.
+        noise: What was done to them: gaussian (added), salt-and-pepper (replaced by the extremes), masking (by 0).
+        level: Standard deviation of Gaussian noise, in the units of the data (guessed if it is not given); else the
+            share of the values that were replaced.
+        method: How z is sampled.
+        output: A .npy, .csv or .png file; denoised_rows.npy in the run's folder if not given.
+        quiet: Say only where the results are.
+        json: Print one JSON object.
+    """
+    options: dict[str, Any] = {"noise": noise, "level": level, "method": method}
+    bands = ("noisy image", "denoised image")
+    task = Task("denoised_rows.npy", lambda vae, X: vae.denoise(X, **options), bands=bands, is_raw=True)
+    apply(run, data, task, output, Talk(quiet, json))
+
+
+def inpaint(
+    run: Path,
+    data: str,
+    *,
+    method: Method = "hmc",
+    output: Path | None = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Fill in what is missing: NaN, or an empty cell of a .csv file, by its expectation given the rest of the row.
+
+    Args:
+        run: Folder of the run.
+        data: A file with rows that have holes.
+        method: How z is sampled.
+        output: A .npy, .csv or .png file; filled_rows.npy in the run's folder if not given.
+        quiet: Say only where the results are.
+        json: Print one JSON object.
+    """
+    bands = ("image with holes", "completed image")
+    task = Task("filled_rows.npy", lambda vae, X: vae.impute(X, method=method), bands=bands, is_raw=True)
+    apply(run, data, task, output, Talk(quiet, json))
+
+
+def super_resolve(
+    run: Path,
+    data: str,
+    *,
+    factor: Annotated[int, Parameter(validator=Number(gte=1))],
+    method: Method = "hmc",
+    output: Path | None = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Write the posterior expectation of images, given small ones whose pixels are averages over squares of theirs.
+
+    Args:
+        run: Folder of the run.
+        data: A file with the small images.
+        factor: Side of a square in pixels.
+        method: How z is sampled.
+        output: A .npy, .csv or .png file; resolved_rows.npy in the run's folder if not given.
+        quiet: Say only where the results are.
+        json: Print one JSON object.
+    """
+    from aevb.cli.run_folder import open_run
+
+    options: dict[str, Any] = {"image_shape": open_run(run).trial().dataset.image_shape, "method": method}
+    bands = ("small image", "resolved image")
+    task = Task("resolved_rows.npy", lambda vae, X: vae.super_resolve(X, factor, **options), bands=bands, is_raw=True)
+    apply(run, data, task, output, Talk(quiet, json))

@@ -1,0 +1,54 @@
+"""A run that is there already: its model, its settings, its data."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from aevb.cli.talk import InputError
+from aevb.cli.waiting import waiting
+
+if TYPE_CHECKING:
+    from aevb.data.trial import DataSettings, Trial
+    from aevb.vae import VAE
+
+
+class Run(NamedTuple):
+    """What a run folder holds."""
+
+    folder: Path
+    vae: "VAE"
+    data: "DataSettings"
+    command: str
+
+    def trial(self) -> "Trial":
+        """Load the data of the run, cut as they were."""
+        from aevb.cli.data import downloads
+        from aevb.data.trial import prepare
+
+        with downloads() as report:
+            return prepare(self.data, report)
+
+
+def open_run(folder: Path) -> Run:
+    """Read a run's folder.
+
+    Raises:
+        ValueError: It is not one, or is damaged.
+    """
+    from aevb.runs import read_config
+
+    if not (folder / "config.toml").is_file() or not (folder / "model").is_dir():
+        found = sorted(path.parent.name for path in folder.parent.glob("*/config.toml"))
+        hint = f" Runs in {folder.parent}: {', '.join(found)}." if found else ""
+        raise InputError(f"{folder} is not the folder of a run: it needs config.toml and model/.{hint}")
+    tables = read_config(folder / "config.toml")
+    with waiting("Loading JAX and the model"):
+        from aevb import load
+        from aevb.data.trial import DataSettings
+
+        vae = load(folder / "model")
+    vae.progress = False
+    try:
+        data = DataSettings(**tables["data"])
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{folder / 'config.toml'}: [data] cannot be used: {error}") from None
+    return Run(folder, vae, data, tables.get("run", {}).get("command", ""))

@@ -1,0 +1,58 @@
+"""How commands speak: words on standard output, or one JSON object, or little at all."""
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+_GROUP = Group("Output", sort_key=2)
+Quiet = Annotated[bool, Parameter(negative=(), group=_GROUP, help="Say only where the results are.")]
+Json = Annotated[bool, Parameter(name="--json", negative=(), group=_GROUP, help="Print one JSON object, for machines.")]
+
+
+class InputError(ValueError):
+    """Something that the user gave cannot be used; the message is all they need."""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What is said, and where."""
+
+    quiet: bool = False
+    as_json: bool = False
+
+    def say(self, text: str) -> None:
+        """Say something on the way."""
+        if not self.quiet and not self.as_json:
+            print(text, flush=True)
+
+    def end(self, last_line: str, result: dict) -> None:
+        """Say the last line, or give the result as JSON."""
+        print(json.dumps(result, default=_plain) if self.as_json else last_line, flush=True)
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether progress is shown; it goes to standard error."""
+        return not self.quiet
+
+    @contextmanager
+    def notes(self) -> Iterator[None]:
+        """Say warnings as notes, each once, after the block."""
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("always", RuntimeWarning)
+            yield
+        for message in dict.fromkeys(str(warning.message) for warning in found):
+            if not self.quiet:
+                print(f"Note: {message}", file=sys.stderr, flush=True)
+
+
+def _plain(value):
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)

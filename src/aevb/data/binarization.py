@@ -1,0 +1,87 @@
+"""What grey levels are taken for. Grey, static, dynamic and thresholded MNIST are four different data sets."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aevb.data.checks import check_parameter, check_rows
+
+
+class DynamicBinarization(NamedTuple):
+    """Grey levels of which `fit` sees fresh binary draws each time it reads them.
+
+    A pixel is 1 with the probability of its grey level. The draws are made inside the compiled step, from the run's
+    key: each epoch sees others. Rows that `fit` holds out are drawn once.
+
+    Args:
+        levels: (N, D), in [0, 1], or bytes k/255.
+    """
+
+    levels: np.ndarray
+
+
+def binarize(X, how: str, seed: int | Sequence[int] = 0) -> Any:
+    """Return grey levels as the data that a model shall learn from.
+
+    ============= ==================================================================
+    how           what it gives
+    ============= ==================================================================
+    "grey"        X as it is
+    "static"      each pixel is 1 with the probability of its grey level, drawn once
+    "dynamic"     the same, drawn anew each time a row is read: for `fit` alone
+    "threshold"   1 where the grey level is above a half
+    ============= ==================================================================
+
+    Args:
+        X: (N, D), in [0, 1], or bytes k/255.
+        how: A key of ``BINARIZATIONS``.
+        seed: Of the static draw.
+
+    Returns:
+        (N, D) bytes of 0 and 1; for ``"dynamic"`` a :class:`DynamicBinarization`, for ``"grey"`` X.
+
+    Raises:
+        ValueError: X is not in [0, 1], or `how` is not known.
+
+    Example:
+        >>> binarize(np.array([[0.2, 0.7, 1.0]]), "threshold")
+        array([[0, 1, 1]], dtype=uint8)
+    """
+    check_parameter("binarization", how, choices=BINARIZATIONS)
+    X = np.asarray(X)
+    if how != "grey":
+        check_rows(X, "bernoulli", scale=level_scale(X))
+    return BINARIZATIONS[how](X, seed)
+
+
+def level_scale(X: np.ndarray) -> float:
+    """Return what stored grey levels are multiplied by: bytes above 1 are k/255."""
+    return 1 / 255 if X.dtype == np.uint8 and X.max() > 1 else 1.0
+
+
+def kind_of(X: np.ndarray) -> str:
+    """Return what data are that nobody binarized: "binary", "grey" (in [0, 1], or bytes) or "none" (any numbers)."""
+    if X.dtype == np.bool_ or X.dtype == np.uint8:
+        return "binary" if X.max() <= 1 else "grey"
+    if not (X.min() >= 0 and X.max() <= 1):
+        return "none"
+    return "binary" if np.isin(X, (0, 1)).all() else "grey"
+
+
+def _static(X, seed):
+    generator, scale = np.random.default_rng(seed), np.float32(level_scale(X))
+    drawn = np.empty(X.shape, np.uint8)
+    for start in range(0, len(X), 1000):  # some at a time: uniform numbers take more memory than bytes
+        rows = X[start : start + 1000]
+        drawn[start : start + 1000] = generator.random(rows.shape, np.float32) < rows * scale
+    return drawn
+
+
+# What is made of grey levels and a seed, by name.
+BINARIZATIONS: dict[str, Callable[[np.ndarray, Any], Any]] = {
+    "grey": lambda X, seed: X,
+    "static": _static,
+    "dynamic": lambda X, seed: DynamicBinarization(X),
+    "threshold": lambda X, seed: (X * np.float32(level_scale(X)) > 0.5).astype(np.uint8),
+}

@@ -1,0 +1,100 @@
+"""Data by name or by path, whole in memory, with what pictures of them need to know: for the commands."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from aevb.data.binarization import kind_of
+from aevb.data.csv_file import read_csv
+from aevb.data.datasets import DATASETS, Dataset, load_dataset
+from aevb.data.image_folder import image_files, read_images
+from aevb.data.published import Report
+from aevb.data.scan import blocks
+from aevb.data.tables import FORMATS, DataFileError, memmap_table, open_tables, reading
+
+_LABELS = ("y", "label", "labels", "target")  # of an array in a `.npz` file beside the rows
+
+
+def open_dataset(
+    source: str,
+    *,
+    label_column: str | None = None,
+    image_shape: tuple[int, int] | None = None,
+    report: Report = lambda *_: None,
+) -> Dataset:
+    """Load a data set by name, or a user's own files.
+
+    Args:
+        source: A key of ``DATASETS``, or a path: a `.npy` file of rows (N, D) or images (N, height, width), a `.npz`
+            file with one such array (and labels, if one of `y`, `label`, `labels`, `target` has N entries), a `.csv` or
+            `.parquet` file, a folder of those, or a folder of pictures.
+        label_column: Column of a `.csv` file that holds labels, which are not learned from.
+        image_shape: (height, width) of rows that are images.
+        report: Told about a download, see :func:`load_dataset`.
+
+    Raises:
+        DataFileError: Naming the file, what is wrong and where.
+
+    Example:
+        >>> open_dataset("digits").title
+        '1,797 digits of scikit-learn, 8 x 8 grey levels'
+    """
+    if source in DATASETS:
+        return load_dataset(source, report)
+    path = Path(source)
+    if not path.exists():
+        names = ", ".join(DATASETS)
+        raise DataFileError(f"{source} is neither a data set's name ({names}) nor a file (looked from {Path.cwd()}).")
+    if label_column is not None and path.suffix != ".csv":
+        raise DataFileError(f"{source}: a column of labels (--label-column) is for .csv files.")
+    dataset = _read(path, label_column)
+    shape = image_shape or dataset.image_shape or _guessed_shape(dataset.rows)
+    if shape is not None and math.prod(shape) != dataset.rows.shape[1]:
+        height, width = shape
+        raise DataFileError(f"{source}: its rows have {dataset.rows.shape[1]} columns, not {height} x {width}.")
+    title = _title(path, dataset.rows, shape)
+    return replace(dataset, name=source, image_shape=shape, title=title, binarization=kind_of(dataset.rows))
+
+
+def _read(path: Path, label_column) -> Dataset:
+    name = str(path)
+    if path.is_dir() and not any(file.suffix in FORMATS for file in path.iterdir()) and image_files(path):
+        rows, shape, labels = read_images(path)
+        return Dataset(name, rows, labels, shape, "", light_on_dark=True)
+    if path.suffix == ".csv":
+        with reading(path, "pandas.DataFrame.to_csv(path, index=False)"):
+            rows, columns, labels = read_csv(path, label_column)
+        return Dataset(name, rows, labels, None, "", columns=columns)
+    if path.suffix == ".npy":
+        return _from_npy(path)
+    tables = open_tables(path)
+    rows = np.concatenate([block.copy() for _, _, block in blocks(tables)])
+    labels = _npz_labels(path, len(rows)) if path.suffix == ".npz" else None
+    return Dataset(name, rows, labels, None, "", columns=tables[0].columns)
+
+
+def _from_npy(path):
+    with reading(path, "np.save(path, X)"):
+        X = np.load(path, mmap_mode="r", allow_pickle=False)
+    shape = X.shape[1:] if X.ndim == 3 else None
+    table = memmap_table(X.reshape(len(X), -1) if X.ndim == 3 else X, str(path))
+    return Dataset(str(path), np.concatenate([block.copy() for _, _, block in blocks([table])]), None, shape, "")
+
+
+def _npz_labels(path, num_rows):
+    with reading(path, "np.savez(path, X=X, y=y)"), np.load(path, allow_pickle=False) as archive:
+        found = [archive[name] for name in _LABELS if name in archive.files]
+    return next((labels for labels in found if labels.shape == (num_rows,)), None)
+
+
+def _guessed_shape(rows):
+    """Bytes in a square number of columns, 8 x 8 or more, are taken for square images."""
+    side = math.isqrt(rows.shape[1])
+    return (side, side) if rows.dtype == np.uint8 and side >= 8 and side * side == rows.shape[1] else None
+
+
+def _title(path, rows, shape):
+    what = f"images of {shape[0]} x {shape[1]}" if shape else f"rows of {rows.shape[1]} columns"
+    return f"{path.name}, {len(rows):,} {what}"

@@ -1,0 +1,83 @@
+"""Pictures of tables, column by column: is what the model draws like the data, and what does it make of them?"""
+
+from pathlib import Path
+
+import numpy as np
+
+from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, save, write_title
+from aevb.report.images import as_values
+from aevb.vae import VAE
+
+MAX_SHOWN, PER_ROW = 20, 5
+
+
+def column_histograms(vae: VAE, path, rows: np.ndarray, names=None, *, seed: int = 0) -> Path:
+    """Draw histograms of the data's columns, and of as many draws from the model.
+
+    Args:
+        vae: A fitted model.
+        path: Where the PNG goes.
+        rows: (n, D), data.
+        names: Of the columns.
+        seed: Of the draws.
+
+    Returns:
+        The path.
+    """
+    data, drawn = as_values(vae, rows), vae.sample(max(len(rows), 500), random_state=seed)
+
+    def draw(axes, column):
+        low, high = np.quantile(data[:, column], [0.005, 0.995])
+        edges = np.linspace(low, high if high > low else low + 1, 21)
+        for values, colour, filled in ((data, FAINT, True), (drawn, COLOURS[1], False)):
+            counts, _ = np.histogram(values[:, column], edges)
+            axes.stairs(
+                counts / len(values), edges, fill=filled, color=colour, alpha=0.4 if filled else 1, linewidth=1.4
+            )
+        axes.set_yticks([])
+
+    subtitle = f"grey: {len(data):,} rows of data; red: draws from the model"
+    return _panels(path, "Columns, and what the model draws", subtitle, data.shape[1], names, draw)
+
+
+def column_reconstructions(vae: VAE, path, rows: np.ndarray, names=None) -> Path:
+    """Draw each column's values against what the model makes of them.
+
+    Args:
+        vae: A fitted model.
+        path: Where the PNG goes.
+        rows: (n, D), data.
+        names: Of the columns.
+
+    Returns:
+        The path.
+    """
+    rows = rows[:1000]
+    data, made = as_values(vae, rows), vae.reconstruct(rows)
+
+    def draw(axes, column):
+        low, high = data[:, column].min(), data[:, column].max()
+        axes.plot([low, high], [low, high], color=FAINT, linewidth=0.8)
+        axes.scatter(data[:, column], made[:, column], s=5, color=COLOURS[0], linewidths=0, alpha=0.6, rasterized=True)
+
+    subtitle = "across: the value; up: the decoder's mean at the code of its row; on the line they agree"
+    return _panels(path, "Reconstructions, column by column", subtitle, data.shape[1], names, draw)
+
+
+def _panels(path, title, subtitle, num_columns, names, draw):
+    shown = min(num_columns, MAX_SHOWN)
+    num_rows = -(-shown // PER_ROW)
+    width, height, space, top = 1.62, 1.15, 0.62, 0.8
+    figure = new_figure(0.45 + PER_ROW * (width + 0.32), top + num_rows * (height + space))
+    more = f" (the first {shown} of {num_columns} columns)" if shown < num_columns else ""
+    write_title(figure, title, subtitle + more)
+    for column in range(shown):
+        row, place = divmod(column, PER_ROW)
+        bottom = space * 0.55 + (num_rows - 1 - row) * (height + space)
+        axes = plot_axes(figure, (0.45 + place * (width + 0.32), bottom, width, height))
+        draw(axes, column)
+        axes.tick_params(labelsize=7)
+        axes.locator_params(nbins=3)
+        name = str(names[column]) if names is not None else f"column {column}"
+        axes.set_title(name if len(name) < 26 else name[:24] + "…", fontsize=8.5, color=INK, pad=3)
+    return save(figure, path)

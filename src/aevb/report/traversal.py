@@ -1,0 +1,46 @@
+"""What each latent variable does: images decoded along its axis, those that carry most first."""
+
+from pathlib import Path
+
+import numpy as np
+
+from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, write_title
+from aevb.report.images import INK_ON_PAPER, limits_of, show
+from aevb.vae import VAE
+
+MAX_SHOWN = 12
+
+
+def traversals(
+    vae: VAE, path, rows: np.ndarray, image_shape: tuple[int, int], *, size: int = 11, cmap: str = INK_ON_PAPER
+) -> Path:
+    """Draw decoder means along each latent axis, through the average code, those that carry most first.
+
+    Args:
+        vae: A fitted model.
+        path: Where the PNG goes.
+        rows: (n, D), by which the axes are ranked.
+        image_shape: (height, width) of a row as an image.
+        size: Images along an axis.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+    """
+    dimensions, carried, _, means = vae.traverse(rows, size)  # (J,), (J,), _, (J, size, D)
+    shown = dimensions[:MAX_SHOWN]
+    means = means[: len(shown)].reshape(-1, *image_shape)
+    cell, left, right, top, bottom = 0.6, 0.75, 0.95, 0.9, 0.25
+    height = cell * image_shape[0] / image_shape[1]
+    figure = new_figure(left + size * cell + right, top + len(shown) * height + bottom)
+    subtitle = f"one latent variable changes in each row, from −2.5 to 2.5; {len(shown)} of {len(dimensions)}"
+    write_title(figure, "Along the latent axes", subtitle)
+    axes = image_axes(figure, (left, bottom, size * cell, len(shown) * height))
+    show(axes, tile(means, size), limits_of(vae, means), cmap)
+    unit = "nats" if vae.recognition_ is not None and vae.amortized else "variance"
+    for number, axis in enumerate(shown):
+        y = 1 - (number + 0.5) / len(shown)
+        style = {"va": "center", "transform": axes.transAxes, "fontsize": 9}
+        axes.text(-0.1 / (size * cell), y, f"$z_{{{axis + 1}}}$", color=INK, ha="right", **style)
+        axes.text(1 + 0.1 / (size * cell), y, f"{carried[number]:.2f} {unit}", color=FAINT, ha="left", **style)
+    return save(figure, path)

@@ -1,0 +1,284 @@
+"""Every command, end to end, on scikit-learn's digits and wine with tiny networks; they share one run each."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from sklearn.datasets import load_wine
+
+from aevb import load
+from aevb.cli import app, run
+from aevb.cli.options import arguments, settings, written
+from aevb.data import load_dataset
+
+DIGITS = load_dataset("digits").rows
+TINY = ["--latent-dim", "2", "--hidden", "10", "--max-epochs", "2"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run on binary draws of the digits."""
+    out = tmp_path_factory.mktemp("runs")
+    assert run(["fit", "digits", *TINY, "--binarization", "static", "--out", str(out), "--quiet"]) == 0
+    return out / "digits"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A run on a table with words for labels."""
+    out = tmp_path_factory.mktemp("tables")
+    frame = load_wine(as_frame=True).frame
+    frame["target"] = "class " + frame["target"].astype(str)
+    frame.to_csv(out / "wine.csv", index=False)
+    options = ["--label-column", "target", "--latent-dim", "3", "--hidden", "10", "--max-epochs", "2"]
+    assert run(["fit", str(out / "wine.csv"), *options, "--out", str(out), "--name", "mine", "--quiet"]) == 0
+    return out / "mine"
+
+
+def test_a_config_repeats_a_run_bit_for_bit(folder, tmp_path, capsys):
+    capsys.readouterr()
+    again = ["fit", "--config", str(folder / "config.toml"), "--out", str(tmp_path), "--name", "again", "--json"]
+    assert run(again) == 0
+    metrics = json.loads(capsys.readouterr().out)
+    assert metrics["folder"] == str(tmp_path / "again")
+    first, second = load(folder / "model"), load(tmp_path / "again" / "model")
+    np.testing.assert_array_equal(first.transform(DIGITS), second.transform(DIGITS))
+    tables = [tomllib.loads((where / "config.toml").read_text()) for where in (folder, tmp_path / "again")]
+    assert tables[0]["model"] == tables[1]["model"]
+    assert tables[0]["data"] == tables[1]["data"] == {
+        "source": "digits", "binarization": "static", "test_fraction": 0.1, "seed": 0
+    }  # fmt: skip
+    assert metrics["held_out_lower_bound"]["binarization"] == "static"
+
+
+def test_options_are_the_arguments_of_vae():
+    import inspect
+
+    from aevb import VAE
+
+    signature = inspect.signature(VAE).parameters
+    assert set(signature) - set(arguments()) == {"prior", "encoder", "decoder", "progress"}
+    assert all(argument.default == signature[name].default for name, argument in arguments().items())
+    assert all(len(argument.help) > 10 for argument in arguments().values())
+    chosen = settings({"latent_dim": 3}, {"latent_dim": 4, "patience": "none", "hidden": [5, 6]})
+    assert (chosen["latent_dim"], chosen["patience"], chosen["hidden"]) == (3, None, (5, 6))
+    assert settings({}, written(chosen)) == chosen
+
+
+def test_sample(folder, tmp_path, capsys):
+    assert (
+        run(["sample", str(folder), "--num-samples", "7", "--mean", "--output", str(tmp_path / "new" / "x.npy")]) == 0
+    )
+    rows = np.load(tmp_path / "new" / "x.npy")
+    assert rows.shape == (7, 64)
+    np.testing.assert_array_equal(rows, load(folder / "model").sample(7, mean=True, random_state=0))
+    assert capsys.readouterr().out.splitlines()[-1] == f"Wrote 7 means to {tmp_path / 'new' / 'x.npy'}"
+    assert run(["sample", str(folder), "--output", str(tmp_path / "x.png")]) == 0
+    assert imread(tmp_path / "x.png").std() > 0
+
+
+def test_encode_and_reconstruct(folder, tmp_path, capsys):
+    levels = (DIGITS[:20] * 255).astype(np.uint8)
+    np.save(tmp_path / "x.npy", levels)
+    assert run(["encode", str(folder), str(tmp_path / "x.npy"), "--output", str(tmp_path / "z.csv"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"output": str(tmp_path / "z.csv"), "rows": 20, "columns": 2}
+    assert (tmp_path / "z.csv").read_text().startswith("z1,z2\n")
+    codes = np.loadtxt(tmp_path / "z.csv", delimiter=",", skiprows=1)
+    from aevb.data import binarize
+
+    # The model's data are binary: so are these, by the same seed.
+    expected = load(folder / "model").transform(binarize(levels, "static", 0))
+    np.testing.assert_allclose(codes, expected, rtol=1e-5, atol=1e-6)
+    assert run(["reconstruct", str(folder), str(tmp_path / "x.npy")]) == 0
+    assert np.load(folder / "reconstructed_rows.npy").shape == (20, 64)
+    assert run(["reconstruct", str(folder), str(tmp_path / "x.npy"), "--output", str(tmp_path / "x.png")]) == 0
+    assert imread(tmp_path / "x.png").std() > 0
+    np.save(tmp_path / "x.npy", levels[:, :5])
+    assert run(["encode", str(folder), str(tmp_path / "x.npy")]) == 2
+    assert "5 features" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_denoise_inpaint_and_super_resolve(tmp_path, capsys):
+    """Each brings back more than it was given; the model learned grey digits for thirty epochs."""
+    options = ["--latent-dim", "10", "--hidden", "100", "--max-epochs", "30", "--name", "run", "--out", str(tmp_path)]
+    assert run(["fit", "digits", *options, "--quiet"]) == 0
+    generator, X, where = np.random.default_rng(0), DIGITS[:40], str(tmp_path / "run")
+    noisy = X + 0.3 * generator.normal(size=X.shape).astype(np.float32)
+    holes = np.where(generator.random(X.shape) < 0.3, np.nan, X)
+    small = X.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16)
+    large = np.kron(small.reshape(-1, 4, 4), np.ones((2, 2))).reshape(-1, 64)
+    guesses = {
+        "denoise": (noisy, ["--level", "0.3"], noisy),
+        "inpaint": (holes, [], np.where(np.isnan(holes), X.mean(axis=0), holes)),
+        "super-resolve": (small, ["--factor", "2"], large),
+    }
+    for command, (given, more, baseline) in guesses.items():
+        source, result = tmp_path / f"{command}.npy", tmp_path / "result.npy"
+        np.save(source, given)
+        assert run([command, where, str(source), *more, "--output", str(result)]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == f"Wrote 40 rows of 64 to {result}"
+        assert np.mean((np.load(result) - X) ** 2) < 0.8 * np.mean((baseline - X) ** 2)
+        assert run([command, where, str(source), *more, "--output", str(tmp_path / "x.png")]) == 0
+        assert imread(tmp_path / "x.png").std() > 0
+
+
+def evaluate(folder, method, capsys):
+    # As many samples as `fit` takes: one program serves both.
+    options = ["--method", method, "--rows", "100", "--num-samples", "500", "--json"]
+    assert run(["evaluate", str(folder), *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    kept = json.loads((folder / "evaluation.json").read_text())[f"held out, {method}"]
+    assert kept["log_likelihood"] == found["log_likelihood"]
+    assert found["log_likelihood"]["binarization"] == found["lower_bound"]["binarization"] == "static"
+    return found["log_likelihood"], found["lower_bound"]
+
+
+def test_evaluate_agrees_with_the_report(folder, capsys):
+    likelihood, bound = evaluate(folder, "importance", capsys)
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert likelihood["value"] == pytest.approx(metrics["held_out_log_likelihood"]["value"], abs=1e-3)
+    assert bound["value"] < likelihood["value"]
+
+
+@pytest.mark.slow
+def test_evaluate_by_two_methods_keeps_both(folder, capsys):
+    (importance, _), (quadrature, _) = (evaluate(folder, method, capsys) for method in ("importance", "quadrature"))
+    gap = importance["value"] - quadrature["value"]
+    assert abs(gap) < 6 * importance["std_error_of_sampling"] + 0.05
+    assert len(json.loads((folder / "evaluation.json").read_text())) == 2
+
+
+def test_plot_draws_again(folder, capsys, monkeypatch):
+    pictures = sys.modules["aevb.report.pictures"].PICTURES
+    monkeypatch.setattr("aevb.report.pictures.PICTURES", {"samples": pictures["samples"]})
+    (folder / "samples.svg").unlink()
+    assert run(["plot", str(folder)]) == 0
+    assert "samples.png" in capsys.readouterr().out
+    assert (folder / "samples.svg").exists()
+
+
+@pytest.mark.slow
+def test_a_report_is_written_again(folder, capsys):
+    for name in ("report.html", "metrics.json", "samples.png"):
+        (folder / name).unlink()
+    assert run(["report", str(folder)]) == 0
+    assert capsys.readouterr().out == f"The report is {folder / 'report.html'}\n"
+    assert "held_out_lower_bound" in json.loads((folder / "metrics.json").read_text())
+
+
+def test_the_report_needs_nothing_else_and_says_what_it_is_about(folder):
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert not re.findall(r"""(?:src|href)=["'](?!data:)""", page)
+    assert "http" not in re.sub(r"http-equiv", "", page)
+    assert page.count("data:image/png;base64,") == 6
+    metrics = json.loads((folder / "metrics.json").read_text())
+    for said in (
+        f"{metrics['held_out_lower_bound']['value']:,.1f}".replace("-", "−"),
+        f"{metrics['held_out_log_likelihood']['value']:,.1f}".replace("-", "−"),
+        "binary draws of the grey levels, made once",
+        "179 of 1797 rows",
+        f"aevb fit --config {folder / 'config.toml'}",
+        "Is it memorizing?",
+        metrics["versions"]["jax"],
+    ):
+        assert said in page
+
+
+@pytest.mark.slow
+def test_a_table_is_shown_by_its_columns(table, tmp_path, capsys):
+    names = {path.stem for path in table.glob("*.png")}
+    assert names == {"learning_curve", "columns", "reconstructions_by_column", "latent", "units"}
+    page = (table / "report.html").read_text(encoding="utf-8")
+    assert "log-densities in the units of the data" in page
+    metrics = json.loads((table / "metrics.json").read_text())
+    assert metrics["likelihood"] == "gaussian"
+    assert "independent_gaussians" in metrics["comparison"]
+    assert run(["sample", str(table), "--output", str(tmp_path / "x.csv")]) == 0
+    assert (tmp_path / "x.csv").read_text().startswith("alcohol,malic_acid,")
+    assert run(["sample", str(table), "--output", str(tmp_path / "x.png")]) == 2
+    assert "a .png is for images" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fit"], "Which data?"),
+        (["fit", "dgits"], "dgits is neither a data set's name"),
+        (["fit", "digits", "--likelihood", "bernouli"], "Did you mean 'bernoulli'"),
+        (["fit", "digits", "--latent-dim", "0"], "latent_dim=0 is not allowed"),
+        (["fit", "digits", "--test-fraction", "2"], "test_fraction=2.0 is not allowed"),
+        (["fit", "--config", "no.toml"], "no.toml cannot be read: No such file"),
+        (["fit", "--config", "broken.toml"], "broken.toml is not TOML"),
+        (["fit", "--config", "unknown.toml"], "unknown.toml: [model] latent_dims: VAE has no such argument"),
+        (["fit", "words.csv"], "words.csv: line 3, column 'b': 'x' is not a number"),
+        (["fit", "hole.csv"], "hole.csv: the value at row 1, column 1 is nan"),
+        (["sample", "nowhere"], "nowhere is not the folder of a run"),
+        (["data", "get", "mnits"], "Did you mean 'mnist'"),
+    ],
+)
+def test_bad_input_gets_one_line_and_nothing_is_written(arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.toml").write_text("[model")
+    (tmp_path / "unknown.toml").write_text('[data]\nsource = "digits"\n[model]\nlatent_dims = 2\n')
+    (tmp_path / "words.csv").write_text("a,b\n1,2\n3,x\n")
+    (tmp_path / "hole.csv").write_text("a,b\n" + "1,2\n3,\n" * 20)
+    before = sorted(tmp_path.rglob("*"))
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("aevb: ")
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+    assert "Traceback" not in captured.err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_defect_of_our_own_is_not_hidden(monkeypatch, tmp_path):
+    monkeypatch.setattr("aevb.cli.apply.open_run", lambda folder: np.zeros(3).reshape(2, 2))
+    with pytest.raises(ValueError, match="reshape"):
+        run(["encode", str(tmp_path), "digits"])
+
+
+def test_data_list(capsys):
+    assert run(["data", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:6]] == list(load_names())
+    assert run(["data", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["datasets"][1]["state"] == "here"
+
+
+def load_names():
+    from aevb.data import DATASETS
+
+    return DATASETS
+
+
+def test_data_get_of_what_is_here(capsys):
+    assert run(["data", "get", "digits"]) == 0
+    assert "1,797 rows of 64 columns, checked" in capsys.readouterr().out
+
+
+def test_doctor(capsys):
+    assert run(["doctor"]) == 0
+    out = capsys.readouterr().out
+    for said in ("python", "jax", "devices", "cores", "data folders", "No problems found"):
+        assert said in out
+
+
+def test_every_command_has_help(capsys):
+    for name in app:
+        if not name.startswith("-"):
+            assert run([name, "--help"]) == 0
+            assert "Usage: aevb" in capsys.readouterr().out
+
+
+def test_help_of_fit_has_the_arguments_and_is_light():
+    code = "import sys; from aevb.cli import run; run(['fit', '--help']); print('jax' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert "--latent-dim" in result.stdout
+    assert result.stdout.splitlines()[-1] == "False"
