@@ -22,6 +22,7 @@ from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
 
 NARROWING = 0.8
+NUM_PROPOSALS = 1000
 POOL_SHARE = 0.5  # of the prior in the proposals from which chains start
 
 
@@ -35,7 +36,7 @@ def harmonic(
     num_chains: int = 4,
     num_tuning: int = 200,
     num_leapfrog: int = 10,
-    num_proposals: int = 1000,
+    num_proposals: int = NUM_PROPOSALS,
     target_acceptance: float = hmc.TARGET_ACCEPTANCE,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     r"""Estimate log p(x) from samples of the posterior alone.

@@ -79,13 +79,12 @@ def observed_models(models, observation: Observation) -> tuple[GenerativeModel, 
 def by_hmc(models, observation, y, keys, *, num_samples, num_chains, num_tuning, num_leapfrog):
     """Sample p(z|y) by Hybrid Monte Carlo; chains start from the best of proposals of the encoder and the prior."""
     from aevb.inference import hmc  # BlackJAX takes a while to load
-    from aevb.inference.harmonic import first_positions
+    from aevb.inference.harmonic import NUM_PROPOSALS, first_positions
 
     observed = observed_models(models, observation)
     log_density = Partial(_log_joint, observed[0])
-    starts, step_sizes = lax.map(
-        lambda row: first_positions(observed, row[0], row[1], num_chains), (y, keys)
-    )  # (N, C, J)
+    pool = (NUM_PROPOSALS, num_chains)
+    starts, step_sizes = lax.map(lambda row: first_positions(observed, row[0], row[1], *pool), (y, keys))  # (N, C, J)
     N, C, J = starts.shape
     y = jnp.repeat(y, C, axis=0)
     key_tune, key_sample = (_chain_keys(keys, stage, C).reshape(-1) for stage in (1, 2))
