@@ -124,7 +124,7 @@ def test_bad_files_are_refused_before_any_work(tmp_path, monkeypatch):
         vae.fit(write(tmp_path / "x.npy", bad))
     with pytest.raises(ValueError, match=r"no\.npy does not exist"):
         vae.fit(tmp_path / "no.npy")
-    with pytest.raises(ValueError, match="learner='mcem' keeps samples for each row"):
+    with pytest.raises(ValueError, match="learner='mcem' keeps something for each row"):
         small(learner="mcem").fit(write(tmp_path / "y.npy", X[:2000]))
     assert not hasattr(vae, "n_features_in_")
 
