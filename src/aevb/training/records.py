@@ -28,6 +28,13 @@ class Records(eqx.Module):
         """Return the datapoints of these row numbers, or all there is."""
         return self.arrays if self.whole else jax.tree.map(lambda array: array[index], self.arrays)
 
+    def draw(self, index: Array, key: None) -> Any:
+        """Return what a step learns from: the datapoints as they are."""
+        return self.read(index)
+
+    def keys(self, key: Array, num_steps: int) -> None:
+        """Return the keys of random readings, of which there are none."""
+
 
 def check_records(data: Any) -> int:
     """Return the number of datapoints, and refuse arrays that disagree about it."""
