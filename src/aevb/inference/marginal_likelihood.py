@@ -11,6 +11,7 @@ from aevb.inference.ais import SCHEDULES, ais
 from aevb.inference.densities import DENSITIES
 from aevb.inference.harmonic import harmonic
 from aevb.inference.importance import importance
+from aevb.inference.parallel import SharedProgress, side_by_side
 from aevb.inference.pareto import k_hat_threshold
 from aevb.inference.quadrature import NUM_POINTS, quadrature
 from aevb.inference.result import LogLikelihood
@@ -77,16 +78,17 @@ def log_likelihood(
     x = jnp.asarray(x, jnp.result_type(float))
     if x.ndim != 2 or not len(x):
         raise ValueError(f"x has shape {x.shape}; expected (datapoints, columns) with at least one datapoint.")
-    parts = []
-    progress = options.pop("progress", None)
     batch_size = min(BATCH_SIZES[method], 1 << (len(x) - 1).bit_length())  # few shapes, few compilations
-    for start in range(0, len(x), batch_size):
+    starts = range(0, len(x), batch_size)
+    shared = SharedProgress(options.pop("progress", None), len(starts))
+
+    def estimate_batch(start):
         rows = x[np.resize(np.arange(start, min(start + batch_size, len(x))), batch_size)]
-        if progress is not None and method == "ais":
-            options["progress"] = lambda share, start=start: progress(min(1.0, (start + share * batch_size) / len(x)))
-        parts.append(
-            METHODS[method](generative, recognition, rows, row_keys(key, rows), num_samples=num_samples, **options)
-        )
+        watched = {"progress": shared.of_batch(start)} if method == "ais" else {}
+        keys = row_keys(key, rows)
+        return METHODS[method](generative, recognition, rows, keys, num_samples=num_samples, **options, **watched)
+
+    parts = side_by_side(estimate_batch, starts, shared.stop)
     values, std_errors = (np.concatenate([part[i] for part in parts])[: len(x)] for i in (0, 1))
     diagnostics = {name: np.concatenate([part[2][name] for part in parts])[: len(x)] for name in parts[0][2]}
     (J,) = generative.latent_distribution().event_shape
