@@ -262,8 +262,9 @@ def _judge(learner, trained, data, steps_per_epoch, key, seed) -> FittedPosterio
     if not (k_hat <= limit or gap < NEGLIGIBLE_GAP):
         doubts.append(
             f"k-hat is {k_hat:.2f}, above {limit:.2f}: the posterior has parts or tails that q does not reach, and "
-            f"means and spreads may be off; by the draws they are {gap:.2f} nats apart, or more. Try "
-            'posterior="flow", another parameterization of the model, or more steps; or use Markov chains.'
+            f"means and spreads may be off; by the draws KL(q || posterior) is {gap:.2f} nats, or more. Try "
+            'posterior="full-gaussian" or "flow", another parameterization of the model, or more steps; or use Markov '
+            "chains."
         )
     for doubt in doubts:
         warnings.warn(doubt, UserWarning, stacklevel=3)

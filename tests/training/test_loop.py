@@ -155,7 +155,8 @@ def test_an_epoch_reads_each_row_once():
 
 
 @pytest.mark.parametrize(
-    ("num_rows", "batch_size"), [(1, 100), (99, 100), (100, 100), (1797, 100), (60_000, 100), (50_001, 7)]
+    ("num_rows", "batch_size"),
+    [(1, 100), (99, 100), (100, 100), (1797, 100), (60_000, 100), (50_001, 7), (11, 2), (5, 2)],
 )
 def test_plans_read_nearly_everything_in_short_chunks(num_rows, batch_size):
     plan = feed.ChunkPlan.of(num_rows, batch_size)

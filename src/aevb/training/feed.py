@@ -35,7 +35,9 @@ class ChunkPlan:
     def of(cls, num_rows: int, batch_size: int, max_steps: int | None = None) -> "ChunkPlan":
         """Return the plan for this many rows, with at most `max_steps` steps a chunk."""
         steps = max(num_rows // batch_size, 1)
-        if num_rows - steps * batch_size > num_rows / 20:  # rather smaller batches than many rows unread
+        left_over = num_rows - steps * batch_size
+        # Rather smaller batches than many rows unread, unless these would leave more: of 11 rows, 6 steps read 6.
+        if left_over > num_rows / 20 and num_rows % (steps + 1) < left_over:
             steps += 1
         num_chunks = -(-steps // (max_steps or MAX_CHUNK_STEPS))
         # The few rows left over sit this epoch out; each epoch leaves out others.
