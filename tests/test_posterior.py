@@ -280,3 +280,18 @@ def test_descriptions_that_are_none():
         fit(log_joint, dist.Uniform(0.0, 1.0))
     with pytest.raises(TypeError, match="log_joint: got 3"):
         fit(3)
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"mu": (), "sigma": ()}, r"log_joint: fails \(Normal distribution got invalid scale.*constraints.positive"),
+        ({"mu": (4,), "sigma": constraints.positive}, r"log_joint: cannot be computed for variables .*mu.*\(4,\)"),
+    ],
+)
+def test_errors_of_the_users_function_name_it_and_the_variables(variables, words):
+    def log_joint(v, x):
+        return dist.Normal(v["mu"], v["sigma"]).log_prob(x).sum()
+
+    with pytest.raises(ValueError, match=words):
+        fit_posterior(log_joint, variables=variables, data=np.ones(3), progress=False)

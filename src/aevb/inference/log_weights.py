@@ -48,15 +48,22 @@ def check_start(learner, models: tuple, data: Any, key: Array) -> None:
     if not len(bad):
         return
     where = jax.tree.map(lambda draws: draws[bad[0]], variables)
-    first = learner.log_joint.of_variables(where, data)
-    what = f"{learner.log_joint.name_of_first}: is {first}"
-    if np.isfinite(first):
-        what = _first_bad_row(learner, models, data, key, bad[0])
+    what = _first_bad_term(learner, where, data) or _first_bad_row(learner, models, data, key, bad[0])
     raise ValueError(
-        f"{what} at the start, at the variables {_shown(where)}. Learning needs a finite value there: look for a "
-        "logarithm or a root of a number below zero, say what supports the variables have (constraints.positive), or "
-        "start from a posterior of your own nearer to the data."
+        f"{what} at the start, at the variables {_shown(where)}. Learning needs a finite value there: look for a nan in "
+        "the data, a logarithm or a root of a number below zero, say what supports the variables have "
+        "(constraints.positive), or start from a posterior of your own nearer to the data."
     )
+
+
+def _first_bad_term(learner, variables, data):
+    """Return what is wrong with the term that no datapoint is to blame for; None if nothing is."""
+    name = learner.log_joint.name_of_first
+    try:
+        value = learner.log_joint.of_variables(variables, data)
+    except ValueError as error:  # of a distribution that checks its parameters
+        return f"{name}: fails ({error})"
+    return None if np.isfinite(value) else f"{name}: is {value}"
 
 
 def _first_bad_row(learner, models, data, key, number):

@@ -74,6 +74,8 @@ def _check_number(name, function, arguments, variables):
         value = jax.eval_shape(function, arguments)
     except KeyError as error:
         raise ValueError(f"{name}: asks for the variable {error}, and there are {_names(variables)}.") from error
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: cannot be computed for variables {as_structure(variables)}: {error}") from error
     leaves = jax.tree.leaves(value)
     if len(leaves) != 1 or not hasattr(leaves[0], "shape") or leaves[0].shape != ():
         shapes = [getattr(leaf, "shape", type(leaf).__name__) for leaf in leaves]
