@@ -50,8 +50,8 @@ def check_start(learner, models: tuple, data: Any, key: Array) -> None:
     where = jax.tree.map(lambda draws: draws[bad[0]], variables)
     what = _first_bad_term(learner, where, data) or _first_bad_row(learner, models, data, key, bad[0])
     raise ValueError(
-        f"{what} at the start, at the variables {_shown(where)}. Learning needs a finite value there: look for a nan in "
-        "the data, a logarithm or a root of a number below zero, say what supports the variables have "
+        f"{what} at the start, at the variables {_shown(where)}. Learning needs a finite value there: look for a nan "
+        "in the data, a logarithm or a root of a number below zero, say what supports the variables have "
         "(constraints.positive), or start from a posterior of your own nearer to the data."
     )
 
