@@ -29,6 +29,7 @@ _COMMANDS = {
     "evaluate": ("aevb.cli.evaluate:evaluate", "Estimate log p(x) of data, with error bars."),
     "plot": ("aevb.cli.report:plot", "Draw the pictures of a run again."),
     "report": ("aevb.cli.report:report", "Write the report of a run again."),
+    "reproduce": ("aevb.cli.reproduce:reproduce", "Make the figures of the paper, and judge its claims."),
     "data": ("aevb.cli.data:data", "List data sets, and download them."),
     "doctor": ("aevb.cli.doctor:doctor", "Say what is installed here, for a bug report."),
     "families": ("aevb.cli.families:families", "Draw the reparameterized families."),

@@ -141,10 +141,16 @@ class Resident:
 
     def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Give the epochs."""
-        plan, rows = ChunkPlan.of(self.num_rows, self.batch_size), jnp.asarray(self.train_rows)
         for epoch in range(max_epochs):
-            order = shuffle(key, epoch, self.num_rows)
-            yield epoch + 1, (Chunk(number, plan, self.source, rows, order) for number in plan.chunks_of(epoch))
+            yield epoch + 1, self.chunks(key, epoch)
+
+    def chunks(self, key: Array, epoch: int, first: int = 0) -> Iterator[Chunk]:
+        """Give the chunks of an epoch (from 0), without those whose number is below `first`."""
+        plan, rows = ChunkPlan.of(self.num_rows, self.batch_size), jnp.asarray(self.train_rows)
+        order = shuffle(key, epoch, self.num_rows)
+        for number in plan.chunks_of(epoch):
+            if number >= first:
+                yield Chunk(number, plan, self.source, rows, order)
 
 
 def streamed_chunk(number: int, plan: ChunkPlan, rows: np.ndarray, scale: float, key: Array) -> Chunk:

@@ -129,7 +129,7 @@ def train_on(
             for epoch, chunks in stretches:  # noqa: B007
                 reports = []
                 for chunk in chunks:
-                    trained.state, report = _safe_chunk(trained.state, chunk, noise_key, steps, learner=learner)
+                    trained.state, report = safe_chunk(trained.state, chunk, noise_key, steps, learner=learner)
                     reports.append(report)
                     samples, steps = samples + chunk.plan.samples_per_chunk, steps + chunk.plan.num_steps
                     bar.advance(chunk.plan.samples_per_chunk, report._fields[0], report[0].mean())
@@ -159,7 +159,7 @@ def train_on(
     return trained
 
 
-def _safe_chunk(state, chunk, noise_key, first_step, *, learner):
+def safe_chunk(state, chunk, noise_key, first_step, *, learner):
     """Run a chunk on a copy, so that what was learned so far is safe from bad numbers and from Ctrl-C."""
     number, plan, *data = chunk
     after, info = run_chunk(copy_state(state), *data, noise_key, number, learner=learner, plan=plan)

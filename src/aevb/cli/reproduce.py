@@ -1,0 +1,53 @@
+"""`aevb reproduce`: the paper's figures and claims."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from aevb.cli.talk import Json, Quiet, Talk
+from aevb.cli.waiting import waiting
+
+
+def reproduce(
+    what: Literal["figure-2", "figure-3", "figure-4", "figure-5", "claims", "all"],
+    /,
+    *,
+    profile: Literal["quick", "standard", "paper"] = "quick",
+    output: Path = Path("runs/reproduce"),
+    seed: Annotated[int, Parameter(validator=Number(gte=0, lt=2**31))] = 0,
+    processes: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Make a figure of the paper, or the table of its claims with a verdict on each.
+
+    Ctrl-C at any time: the same command goes on from there.
+
+    Args:
+        what: Which.
+        profile: How long: `quick` takes minutes, `standard` up to two hours a figure on two cores, `paper` goes to the
+            paper's own number of samples.
+        output: Folder for the results; each profile has one of its own in it.
+        seed: Of everything that is random.
+        processes: Models that learn at the same time; one a core by default.
+        quiet: Say only where the results are.
+        json: Print one JSON object.
+    """
+    talk = Talk(quiet, json)
+    with waiting("Loading JAX"):
+        from aevb.experiments.reproduction import PARTS, estimate, reproduce_part
+        from aevb.experiments.watching import Watching
+
+    folder = output / profile if seed == 0 else output / f"{profile}-seed-{seed}"
+    parts = list(PARTS) if what == "all" else [what]
+    files = []
+    with waiting("Measuring this machine"):
+        plan = estimate(parts, profile, folder, seed, processes)
+    talk.say(plan.in_words)
+    for part in parts:
+        with Watching(talk.shows_progress, plan.core_seconds[part], part) as watching, talk.notes():
+            files += reproduce_part(part, profile, folder, seed=seed, watch=watching, processes=processes)
+    lines = [f"  {path}" for path in files]
+    talk.end("\n".join(["Done. Look at:", *lines]), {"folder": str(folder), "files": [str(path) for path in files]})

@@ -1,0 +1,70 @@
+"""How long a curve will take on this machine, before it is run: operations, and how fast the machine does them.
+
+Paper: §5.
+"""
+
+import time
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+
+from aevb.experiments.judges import LEAPFROG_STEPS, POSTERIOR_SAMPLES, TUNING_STEPS
+from aevb.experiments.settings import Curve
+
+DATA_DIMS = {"mnist": 784, "mnist-5k": 784, "frey-faces": 560, "digits": 64}
+EFFICIENCY = 0.5  # of the speed of large products, that learning reaches; 0.35 to 0.65 were measured
+START_SECONDS = 8.0  # to compile a curve's programs
+# Matrix products of a training sample through (encoder, decoder): forwards, and back to weights and inputs.
+_PRODUCTS = {"aevb": (2, 3), "wake-sleep": (3, 3), "mcem": (0, 31)}
+
+
+@cache
+def gigaflops() -> float:
+    """Return how many billion operations a second one core does in float32 products of 1,000 x 1,000 matrices."""
+    size, repeats = 1000, 8
+    a = jnp.ones((size, size)) / size
+    product = jax.jit(lambda a: jnp.sum(jax.lax.fori_loop(0, repeats, lambda _, b: a @ b, a)))
+    product(a).block_until_ready()
+    rates = []
+    for _ in range(3):
+        start = time.process_time()  # of all threads: the speed of one core
+        product(a).block_until_ready()
+        rates.append(2 * size**3 * repeats / (time.process_time() - start))
+    return max(rates) / 1e9
+
+
+def operations_per_sample(curve: Curve) -> float:
+    """Return the floating-point operations that learning from one datapoint takes."""
+    encoder, decoder = _PRODUCTS[curve.learner]
+    outputs = 1 if curve.likelihood == "bernoulli" else 2  # means and variances
+    size = DATA_DIMS[curve.data] * max(curve.hidden, 1)
+    return 2 * size * (encoder + outputs * decoder * curve.num_samples)
+
+
+def core_seconds(curve: Curve, done: int = 0) -> float:
+    """Return about how long one core needs for what of a curve is not done yet."""
+    left = max(curve.samples[-1] - done, 0)
+    stops = sum(stop > done for stop in curve.samples)
+    if not stops:
+        return 0.0
+    rows = 2 * curve.judged
+    row = 4 * DATA_DIMS[curve.data] * max(curve.hidden, 1)  # through both networks, or forwards and back through one
+    if curve.judge == "marginal-likelihood":
+        row *= 4 * (TUNING_STEPS + POSTERIOR_SAMPLES / 2) * LEAPFROG_STEPS
+    operations = left * operations_per_sample(curve) + stops * rows * row
+    return START_SECONDS + operations / (EFFICIENCY * gigaflops() * 1e9)
+
+
+def in_words(seconds: float) -> str:
+    """Return a length of time as people say it.
+
+    Example:
+        >>> in_words(5400), in_words(200), in_words(20)
+        ('1.5 hours', '3 minutes', '20 seconds')
+    """
+    for size, name in ((5400, "hours"), (90, "minutes")):
+        if seconds >= size:
+            unit = {"hours": 3600, "minutes": 60}[name]
+            return f"{seconds / unit:.1f} {name}" if name == "hours" else f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} seconds"

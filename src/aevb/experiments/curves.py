@@ -1,0 +1,175 @@
+"""A learning curve that grows on disk: it can be cut at any moment, and goes on as if it had not been.
+
+Paper: §5.
+"""
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from aevb import runs
+from aevb.data import load_dataset
+from aevb.experiments.judges import JUDGES
+from aevb.experiments.settings import Curve
+from aevb.learners import LEARNERS, OPTIMIZERS
+from aevb.models import assemble, split
+from aevb.training import ChunkPlan, Resident, Source, choose_step_size
+from aevb.training.checkpoint import read_about, read_state, write_state
+from aevb.training.loop import safe_chunk
+
+SAVE_SECONDS = 20.0
+
+Watch = Callable[[Curve, dict[str, Any]], None]  # (curve, what is known of it so far)
+
+
+class CurveData(NamedTuple):
+    """What a curve learns from, and what it is judged on."""
+
+    source: Source
+    train_rows: np.ndarray
+    judged: dict[str, np.ndarray]  # train and test: numbers of rows
+    image_shape: tuple[int, int] | None
+
+
+def run_curve(curve: Curve, folder, watch: Watch = lambda *_: None) -> dict[str, Any]:
+    """Run a curve to its end, from where the folder's file has it.
+
+    The state is written every twenty seconds, at every point, and when the run is interrupted. Since order and noise of
+    the data are functions of the seed and the chunk's number, the curve is the same wherever it was cut.
+
+    Args:
+        curve: What to run.
+        folder: Where its file is kept.
+        watch: Told of progress.
+
+    Returns:
+        The settings, `step_size`, `points` (samples, train and test with their errors), `seconds` of learning, and
+        the `commits` that computed it.
+    """
+    path = Path(folder) / f"{curve.name}.safetensors"
+    about = read_about(path) if path.exists() else None
+    if about is not None and _is_complete(about, curve):
+        return about
+    data = read_data(curve)
+    learner, state = start(curve, data)
+    if about is None:
+        about = {"settings": curve.written(), "points": [], "samples": 0, "chunks": 0, "seconds": 0.0, "commits": []}
+        about["step_size"] = _choose_step_size(curve, learner, state, data)
+        state = state._replace(learning_rate=jnp.asarray(about["step_size"]))
+    else:
+        state = read_state(path, state)
+        about["settings"] = curve.written()
+    about["commits"] = list(dict.fromkeys([*about["commits"], runs.commit()]))
+    return _grow(curve, about, learner, state, data, path, watch)
+
+
+def samples_done(curve: Curve, folder) -> int:
+    """Return how many samples a curve of this folder has seen."""
+    path = Path(folder) / f"{curve.name}.safetensors"
+    return read_about(path)["samples"] if path.exists() else 0
+
+
+def learned_models(curve: Curve, folder) -> tuple:
+    """Return the generative and the recognition model that a curve of this folder has come to."""
+    learner, state = start(curve, read_data(curve))
+    return learner.models(read_state(Path(folder) / f"{curve.name}.safetensors", state))
+
+
+def read_data(curve: Curve) -> CurveData:
+    """Load what a curve needs; the rows are those of the published split, or of one by the data set's own seed."""
+    source, parts, image_shape = _load(curve.data)
+    train = parts["train"][: curve.num_train]
+    return CurveData(
+        source, train, {"train": train[: curve.judged], "test": parts["test"][: curve.judged]}, image_shape
+    )
+
+
+@lru_cache(maxsize=2)  # of one figure's curves; the rows lie on the device once
+def _load(name):
+    dataset = load_dataset(name)
+    parts = dataset.parts
+    if parts is None:
+        train, test = dataset.split(len(dataset.rows) // 10)
+        parts = {"train": train, "test": test}
+    scale = 1 / 255 if dataset.rows.dtype == np.uint8 else 1.0
+    return Source(dataset.rows, scale), parts, dataset.image_shape
+
+
+def start(curve: Curve, data: CurveData):
+    """Return the learner of a curve and the state that it starts from."""
+    init_key, chains_key = jax.random.split(jax.random.key(curve.seed))
+    hidden = (curve.hidden,) if curve.hidden else ()
+    sizes = data.source.rows.shape[1], curve.latent_dim, hidden
+    generative, recognition = assemble(sizes, curve.likelihood, "tanh", None, "paper", init_key)
+    models = generative, None if curve.learner == "mcem" else recognition
+    learner = LEARNERS[curve.learner](
+        skeleton=split(models).skeleton,
+        num_data=len(data.train_rows),
+        num_samples=curve.num_samples,
+        optimizer=OPTIMIZERS["adagrad"],
+    )
+    return learner, learner.init(models, curve.step_sizes[0], chains_key)
+
+
+def _choose_step_size(curve, learner, state, data):
+    if len(curve.step_sizes) == 1:
+        return curve.step_sizes[0]
+    key, setting = jax.random.key(curve.seed + 1), {"batch_size": curve.batch_size, "candidates": curve.step_sizes}
+    return choose_step_size(learner, state, data.source, data.train_rows, key=key, **setting)
+
+
+def _judged_until(about):
+    return about["points"][-1]["samples"] if about["points"] else 0
+
+
+def _is_complete(about, curve):
+    return _judged_until(about) >= curve.samples[-1]
+
+
+def _is_due(about, curve):
+    return any(_judged_until(about) < stop <= about["samples"] for stop in curve.samples)
+
+
+def _grow(curve, about, learner, state, data, path, watch) -> dict[str, Any]:
+    feed = Resident(data.source, data.train_rows, curve.batch_size)
+    order_key, noise_key = jax.random.split(jax.random.key(curve.seed + 2))
+    chunks = _chunks_from(feed, order_key, about["chunks"])
+    now = state, about  # one value: an interruption finds state and count of the same moment
+    saved = time.perf_counter()
+    try:
+        while not _is_complete(now[1], curve):
+            state, about = now
+            if _is_due(about, curve):
+                point = {"samples": about["samples"], "seconds": about["seconds"]}
+                point |= {
+                    name: JUDGES[curve.judge](learner.models(state), data.source, rows)
+                    for name, rows in data.judged.items()
+                }
+                now = state, about | {"points": [*about["points"], point]}
+            else:
+                chunk, began = next(chunks), time.perf_counter()
+                after, _ = safe_chunk(state, chunk, noise_key, chunk.number * chunk.plan.num_steps, learner=learner)
+                size = chunk.plan.samples_per_chunk
+                progress = {"chunks": chunk.number + 1, "samples": about["samples"] + size}
+                progress["seconds"] = about["seconds"] + time.perf_counter() - began
+                now = after, about | progress
+                watch(curve, now[1])
+            if time.perf_counter() - saved > SAVE_SECONDS:
+                write_state(path, *now)
+                saved = time.perf_counter()
+    finally:
+        write_state(path, *now)
+    return now[1]
+
+
+def _chunks_from(feed, key, first):
+    plan = ChunkPlan.of(feed.num_rows, feed.batch_size)
+    for epoch in count(first // plan.num_chunks):
+        yield from feed.chunks(key, epoch, first)

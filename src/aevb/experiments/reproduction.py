@@ -1,0 +1,52 @@
+"""All of the paper's experiments by name, and how long they will take."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from aevb.experiments.claims import claims_core_seconds, curves_for_claims, reproduce_claims
+from aevb.experiments.cost import core_seconds, gigaflops, in_words
+from aevb.experiments.curves import samples_done
+from aevb.experiments.figures import FIGURES, reproduce_figure
+from aevb.experiments.settings import Curve, curves_of, read
+
+PARTS = (*FIGURES, "claims")
+
+
+class Plan(NamedTuple):
+    """What is going to be done."""
+
+    core_seconds: dict[str, float]  # of each part, of one core
+    in_words: str
+
+
+def estimate(parts: list[str], profile: str, folder: Path, seed: int = 0, processes: int | None = None) -> Plan:
+    """Return what these parts will take here, without what the folder already has."""
+    known: set[str] = set()
+    seconds, num_curves, samples = {}, 0, 0
+    for part in parts:
+        curves = [curve for curve in _curves(part, profile, seed) if curve.name not in known]
+        known |= {curve.name for curve in curves}
+        done = {curve.name: samples_done(curve, folder / "curves") for curve in curves}
+        costs = [core_seconds(curve, done[curve.name]) for curve in curves]
+        seconds[part] = sum(costs) + (claims_core_seconds(profile, folder) if part == "claims" else 0.0)
+        num_curves += sum(cost > 0 for cost in costs)
+        samples += sum(max(curve.samples[-1] - done[curve.name], 0) for curve in curves)
+    at_once = processes or os.cpu_count() or 1
+    words = (
+        f"{', '.join(parts)}, profile {profile}: {num_curves} curves with {samples / 1e6:,.1f} million training samples, "
+        f"about {in_words(sum(seconds.values()) / at_once)} here ({gigaflops():.0f} GFLOPS a core, {at_once} at once). "
+        "Ctrl-C keeps what there is; the same command goes on."
+    )
+    return Plan(seconds, words if num_curves or sum(seconds.values()) else "All has been learned already; drawing.")
+
+
+def reproduce_part(part: str, profile: str, folder: Path, **options) -> list[Path]:
+    """Make a figure, or the table of claims; return the files."""
+    if part == "claims":
+        return reproduce_claims(profile, folder, **options)
+    return reproduce_figure(part, profile, folder, **options)
+
+
+def _curves(part: str, profile: str, seed: int) -> list[Curve]:
+    return curves_for_claims(profile, seed) if part == "claims" else curves_of(read(part), profile, seed)

@@ -1,0 +1,97 @@
+"""What is run for a figure: read from the TOML files of this package."""
+
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from importlib.resources import files
+from typing import Any
+
+from aevb.data import check_parameter
+
+PROFILES = ("tiny", "quick", "standard", "paper")
+_FOLDER = files("aevb.experiments") / "settings"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One learner on one data set, judged while it learns.
+
+    Args:
+        data: Name of a data set.
+        learner: A key of ``aevb.learners.LEARNERS``.
+        latent_dim: J.
+        hidden: Hidden units of the encoder and of the decoder; 0 for linear maps.
+        likelihood: A key of ``aevb.models.LIKELIHOODS``.
+        judge: A key of ``aevb.experiments.judges.JUDGES``.
+        judged: The first so many rows of the training and of the test set are judged, or all.
+        samples: Numbers of training samples at which they are; the run ends with the last.
+        num_train: The first so many training rows are learned from; None for all.
+        batch_size: M.
+        num_samples: L.
+        step_sizes: Of Adagrad; the first iterations choose one.
+        seed: Of everything that is random.
+    """
+
+    data: str
+    learner: str
+    latent_dim: int
+    hidden: int
+    likelihood: str
+    judge: str
+    judged: int
+    samples: tuple[int, ...]
+    num_train: int | None = None
+    batch_size: int = 100
+    num_samples: int = 1
+    step_sizes: tuple[float, ...] = (0.01, 0.02, 0.1)
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """A name for files, that tells it from all others of a profile."""
+        parts = [self.data, self.learner, f"J{self.latent_dim}", f"H{self.hidden}", f"M{self.batch_size}"]
+        parts += [f"L{self.num_samples}", self.judge, f"seed{self.seed}"]
+        parts += [f"N{self.num_train}"] if self.num_train else []
+        parts += [f"step{self.step_sizes[0]:g}"] if len(self.step_sizes) == 1 else []
+        return "-".join(parts)
+
+    @property
+    def title(self) -> str:
+        """What it is, for a person."""
+        rows = f", {self.num_train:,} rows" if self.num_train else ""
+        return f"{self.data}, {self.learner}, J = {self.latent_dim}{rows}"
+
+    def written(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+def read(name: str) -> dict[str, Any]:
+    """Return the settings of a figure or of the claims, as they are in the file."""
+    return tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def curves_of(settings: dict[str, Any], profile: str, seed: int = 0) -> list[Curve]:
+    """Return the curves that a file's groups describe, in a profile.
+
+    What stands in the table [curves] holds for all groups; lists called `learners` and `latent_dims` have a curve for
+    each entry; `samples` has an entry for each profile, and so may `judged`. The profile `tiny` is for tests: all
+    groups on small images.
+    """
+    check_parameter("profile", profile, choices=PROFILES)
+    curves = []
+    for group in settings["group"]:
+        table = {**settings["curves"], **group, "seed": seed}
+        if profile == "tiny":
+            table |= settings["tiny"]
+        for name in ("samples", "judged"):
+            if isinstance(table[name], dict):
+                table[name] = table[name][profile]
+        for latent_dim in table.pop("latent_dims"):
+            for learner in table["learners"]:
+                curves.append(_curve({**table, "latent_dim": latent_dim, "learner": learner}))
+    return list(dict.fromkeys(curves))
+
+
+def _curve(table):
+    values = {field.name: table[field.name] for field in fields(Curve) if field.name in table}
+    return Curve(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
