@@ -50,7 +50,7 @@ def run_curve(curve: Curve, folder, watch: Watch = lambda *_: None) -> dict[str,
         watch: Told of progress.
 
     Returns:
-        The settings, `step_size`, `points` (samples, train and test with their errors), `seconds` of learning, and
+        The settings, `step_size`, `points` (samples, train and test with their errors), `core_seconds` of learning, and
         the `commits` that computed it.
     """
     path = Path(folder) / f"{curve.name}.safetensors"
@@ -60,7 +60,14 @@ def run_curve(curve: Curve, folder, watch: Watch = lambda *_: None) -> dict[str,
     data = read_data(curve)
     learner, state = start(curve, data)
     if about is None:
-        about = {"settings": curve.written(), "points": [], "samples": 0, "chunks": 0, "seconds": 0.0, "commits": []}
+        about = {
+            "settings": curve.written(),
+            "points": [],
+            "samples": 0,
+            "chunks": 0,
+            "core_seconds": 0.0,
+            "commits": [],
+        }
         about["step_size"] = _choose_step_size(curve, learner, state, data)
         state = state._replace(learning_rate=jnp.asarray(about["step_size"]))
     else:
@@ -147,18 +154,18 @@ def _grow(curve, about, learner, state, data, path, watch) -> dict[str, Any]:
         while not _is_complete(now[1], curve):
             state, about = now
             if _is_due(about, curve):
-                point = {"samples": about["samples"], "seconds": about["seconds"]}
+                point = {"samples": about["samples"], "core_seconds": about["core_seconds"]}
                 point |= {
                     name: JUDGES[curve.judge](learner.models(state), data.source, rows)
                     for name, rows in data.judged.items()
                 }
                 now = state, about | {"points": [*about["points"], point]}
             else:
-                chunk, began = next(chunks), time.perf_counter()
+                chunk, began = next(chunks), time.process_time()
                 after, _ = safe_chunk(state, chunk, noise_key, chunk.number * chunk.plan.num_steps, learner=learner)
                 size = chunk.plan.samples_per_chunk
                 progress = {"chunks": chunk.number + 1, "samples": about["samples"] + size}
-                progress["seconds"] = about["seconds"] + time.perf_counter() - began
+                progress["core_seconds"] = about["core_seconds"] + time.process_time() - began
                 now = after, about | progress
                 watch(curve, now[1])
             if time.perf_counter() - saved > SAVE_SECONDS:

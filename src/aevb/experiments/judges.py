@@ -16,7 +16,8 @@ POSTERIOR_SAMPLES, LEAPFROG_STEPS, TUNING_STEPS = 50, 4, 100  # appendix E; it d
 
 def lower_bound(models, source: Source, rows: np.ndarray) -> dict[str, float]:
     """Return the average bound, estimator B with one sample, and the standard error over the rows."""
-    values = lower_bounds(*models, source, rows, jax.random.key(1), sgvb_b).astype(np.float64)
+    generative, recognition = models
+    values = lower_bounds(generative, recognition, source, rows, jax.random.key(1), sgvb_b).astype(np.float64)
     return {"mean": float(values.mean()), "std_error": _std_error(values)}
 
 

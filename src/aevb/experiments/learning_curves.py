@@ -15,11 +15,11 @@ from aevb.report.canvas import COLOURS, FAINT, INK, RULE, new_figure, plot_axes,
 LOOKS = {
     "aevb": ("AEVB", COLOURS[0], "o"),
     "wake-sleep": ("wake-sleep", COLOURS[1], "s"),
-    "mcem": ("MCEM", COLOURS[2], "^"),
+    "mcem": ("MCEM", COLOURS[3], "^"),
 }
 LINES = {"test": "-", "train": (0, (3, 2))}
 _DATA = {"mnist": "MNIST", "frey-faces": "Frey Face", "digits": "digits"}
-_WIDTH, _HEIGHT, _GAP, _LEFT, _BOTTOM, _TOP, _ROW_GAP = 2.0, 1.9, 0.25, 0.85, 0.95, 1.15, 0.75
+_WIDTH, _HEIGHT, _GAP, _LEFT, _BOTTOM, _TOP, _ROW_GAP = 2.0, 1.9, 0.25, 0.85, 0.95, 1.45, 0.75
 
 
 def draw_lower_bounds(curves: list[Curve], results: list[dict], folder: Path, settings: dict) -> list[Path]:
@@ -75,11 +75,9 @@ def _draw_panel(axes, name, results, limits):
         _, colour, marker = LOOKS[result["settings"]["learner"]]
         seen = [point["samples"] for point in result["points"]]
         for part, line in LINES.items():
-            mean, error = (np.array([point[part][key] for point in result["points"]]) for key in ("mean", "std_error"))
+            mean = [point[part]["mean"] for point in result["points"]]
             dots = {"marker": marker, "markersize": 3.0} if part == "test" else {}
             axes.plot(seen, mean, color=colour, linewidth=1.5, linestyle=line, **dots)
-            if part == "test":
-                axes.fill_between(seen, mean - 2 * error, mean + 2 * error, color=colour, alpha=0.15, linewidth=0)
     axes.set_xscale("log")
     axes.set_ylim(*limits)
     axes.xaxis.set_major_locator(LogLocator(base=10, numticks=8))

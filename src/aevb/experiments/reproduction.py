@@ -34,9 +34,9 @@ def estimate(parts: list[str], profile: str, folder: Path, seed: int = 0, proces
         samples += sum(max(curve.samples[-1] - done[curve.name], 0) for curve in curves)
     at_once = processes or os.cpu_count() or 1
     words = (
-        f"{', '.join(parts)}, profile {profile}: {num_curves} curves with {samples / 1e6:,.1f} million training samples, "
-        f"about {in_words(sum(seconds.values()) / at_once)} here ({gigaflops():.0f} GFLOPS a core, {at_once} at once). "
-        "Ctrl-C keeps what there is; the same command goes on."
+        f"{', '.join(parts)}, profile {profile}: {num_curves} curves with {samples / 1e6:,.1f} million training "
+        f"samples, about {in_words(sum(seconds.values()) / at_once)} here ({gigaflops():.0f} GFLOPS a core, {at_once} "
+        "at once). Ctrl-C keeps what there is; the same command goes on."
     )
     return Plan(seconds, words if num_curves or sum(seconds.values()) else "All has been learned already; drawing.")
 

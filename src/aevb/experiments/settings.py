@@ -93,5 +93,6 @@ def curves_of(settings: dict[str, Any], profile: str, seed: int = 0) -> list[Cur
 
 
 def _curve(table):
-    values = {field.name: table[field.name] for field in fields(Curve) if field.name in table}
-    return Curve(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    values: dict[str, Any] = {field.name: table[field.name] for field in fields(Curve) if field.name in table}
+    values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return Curve(**values)
