@@ -167,7 +167,7 @@ def _grow(curve, about, learner, state, data, path, watch) -> dict[str, Any]:
                 progress = {"chunks": chunk.number + 1, "samples": about["samples"] + size}
                 progress["core_seconds"] = about["core_seconds"] + time.process_time() - began
                 now = after, about | progress
-                watch(curve, now[1])
+            watch(curve, now[1])
             if time.perf_counter() - saved > SAVE_SECONDS:
                 write_state(path, *now)
                 saved = time.perf_counter()

@@ -115,8 +115,8 @@ def mcem_is_for_small_data(rows: list[dict]) -> Verdict:
     """Claim 6: on all images Monte Carlo EM is behind AEVB after the same computing.
 
     Args:
-        rows: Of the large training set: `core_seconds` and log-likelihood of test data of Monte Carlo EM and of AEVB, there
-            `aevb` at the last point that took no more.
+        rows: Of the large training set: `core_seconds`, and the log-likelihood of test data, `mcem` and
+            `aevb`, this at the last point that took no more.
     """
     leads = [row["aevb"] - row["mcem"] for row in rows]
     said = "; ".join(
