@@ -3,6 +3,7 @@
 Paper: §4.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,7 @@ import numpyro.distributions as dist
 import optax
 from jax import Array
 
-from aevb.learners import AEVB
+from aevb.learners import AEVB, MCEM
 from aevb.models import GenerativeModel, RecognitionModel, split, standard_normal
 from aevb.networks import Linear, initialize
 from aevb.training import Source, train
@@ -56,7 +57,7 @@ def compare_with_pca(X: np.ndarray, latent_dim: int, epochs: int, seed: int = 0)
     from sklearn.decomposition import PCA
 
     X = np.asarray(X, np.float32)
-    decoder: Any = learn_linear(X, latent_dim, epochs, seed).decoder
+    decoder: Any = learn_linear(X, latent_dim, epochs, seed)[0].decoder
     W, b = (np.asarray(array, np.float64) for array in (decoder.mean.weight, decoder.mean.bias))
     pca = PCA(n_components=latent_dim).fit(X)
     ours = multivariate_normal(b, W @ W.T + np.exp(float(decoder.log_variance)) * np.eye(len(b))).logpdf(X).mean()
@@ -64,15 +65,27 @@ def compare_with_pca(X: np.ndarray, latent_dim: int, epochs: int, seed: int = 0)
     return {"angle": float(np.degrees(angles.max())), "shortfall": float(pca.score(X) - ours)}
 
 
-def learn_linear(X: np.ndarray, latent_dim: int, epochs: int, seed: int = 0) -> GenerativeModel:
-    """Return the linear-Gaussian model that AEVB learns, p(z) = N(0, I), p(x|z) = N(W z + b, s I)."""
+def learn_linear(
+    X: np.ndarray, latent_dim: int, epochs: int, seed: int = 0, learner_of: Callable = AEVB, updates_per_step: int = 1
+) -> tuple[GenerativeModel, RecognitionModel | None]:
+    """Return the linear-Gaussian models that a learner comes to, p(z) = N(0, I), p(x|z) = N(W z + b, s I).
+
+    Args:
+        X: (N, D).
+        latent_dim: J.
+        epochs: Passes through the data.
+        seed: Of everything that is random.
+        learner_of: A class of :mod:`aevb.learners`.
+        updates_per_step: How often this updates the weights in a step.
+    """
     num_data, data_dim = X.shape
     generative = GenerativeModel(standard_normal(latent_dim), LinearGaussian(latent_dim, data_dim))
     recognition = RecognitionModel(LinearGaussian(data_dim, latent_dim, (latent_dim,)))
-    models = initialize((generative, recognition), jax.random.key(seed))
-    steps = epochs * (num_data // BATCH_SIZE)
+    generative, recognition = initialize((generative, recognition), jax.random.key(seed))
+    models = generative, None if learner_of is MCEM else recognition
+    steps = epochs * (num_data // BATCH_SIZE) * updates_per_step
     optimizer = optax.adam(optax.cosine_decay_schedule(1e-2, steps))  # so that it comes to rest
-    learner = AEVB(split(models).skeleton, num_data, optimizer=optimizer, parameter_prior=False)
+    learner = learner_of(split(models).skeleton, num_data, optimizer=optimizer, parameter_prior=False)
     state = learner.init(models, learning_rate=1.0, key=jax.random.key(seed))
     setting = {"key": jax.random.key(seed + 1), "batch_size": BATCH_SIZE, "max_epochs": epochs}
-    return learner.models(train(learner, state, Source(X), np.arange(num_data), **setting).state)[0]
+    return learner.models(train(learner, state, Source(X), np.arange(num_data), **setting).state)
