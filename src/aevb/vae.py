@@ -29,7 +29,7 @@ from aevb.learners.unamortized import start_row
 from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, BayesianGenerativeModel, assemble, check_models, split
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 from aevb.tasks.methods import TaskMethods
-from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, choose_step_size, lower_bounds, rowwise, train, train_on
+from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
 from aevb.training.progress import ShareDone
 
 
@@ -118,9 +118,12 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             weights, of which ``generative_.mean`` is the one with the posterior means.
         recognition_: q(z|x), an Equinox module; with ``amortized=False`` one that searches for it, and None after
             ``learner="mcem"``.
-        history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound, validation_lower_bound (if rows
-            are held out), seconds; after ``learner="mcem"`` log_joint and acceptance instead of bounds. A long pass
-            through batches has several rows.
+        history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound and its terms (reconstruction
+            minus kl_divergence), the same of held-out rows (validation_lower_bound, ...), seconds. The terms are
+            missing with ``estimator="importance"``, which is no such difference; ``learner="mcem"`` has log_joint and
+            acceptance instead of bounds. The lower_bound of ``learner="full-vb"`` has the cost of the weights in it,
+            KL(q(theta) || p(theta)) / N, and no terms; that of its held-out rows has not: it is a bound of the
+            prediction, the weights being learned. A long pass through batches has several rows.
         likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
         estimator_: The estimator in use.
         learning_rate_: The learning rate in use.
@@ -359,14 +362,7 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         Returns:
             (n,).
         """
-        num_samples = self.num_samples if num_samples is None else num_samples
-        check_parameter("num_samples", num_samples, kind=int, low=1)
-        rows, source, _ = self._read(X)
-        self._check_encoder("score_samples", 'log_likelihood(X, method="hmc") estimates log p(x) itself')
-        bound = sgvb_b if self.estimator_ == "sgvb-b" else sgvb_a
-        key = jax.random.key(self.seed_)
-        models = self.generative_, self.recognition_
-        return lower_bounds(*models, source, rows, key, bound, num_samples).astype(np.float64)
+        return self._bound_terms(X, num_samples).lower_bound.astype(np.float64)
 
     @available_if(_learns_an_encoder)
     def score(self, X, y=None, *, num_samples=None):
@@ -486,6 +482,16 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _check_encoder(self, wanted, instead):
         if self.recognition_ is None:
             raise ValueError(f"{wanted}: needs q(z|x), and the model was learned without an encoder; {instead}.")
+
+    def _bound_terms(self, X, num_samples):
+        """Return the bound of each row of X, and its two terms."""
+        num_samples = self.num_samples if num_samples is None else num_samples
+        check_parameter("num_samples", num_samples, kind=int, low=1)
+        rows, source, _ = self._read(X)
+        self._check_encoder("score_samples", 'log_likelihood(X, method="hmc") estimates log p(x) itself')
+        bound = sgvb_b if self.estimator_ == "sgvb-b" else sgvb_a
+        models = self.generative_, self.recognition_
+        return bound_terms(*models, source, rows, jax.random.key(self.seed_), bound, num_samples)
 
     def _seed(self, random_state):
         return int(check_random_state(random_state).randint(2**31 - 1))

@@ -76,7 +76,13 @@ def test_history_has_one_row_an_epoch():
     assert trained.history == rows
     assert [row["epoch"] for row in rows] == [1, 2, 3]
     assert [row["samples"] for row in rows] == [1000, 2000, 3000]
-    assert all(list(row) == ["epoch", "samples", "lower_bound", "validation_lower_bound", "seconds"] for row in rows)
+    bounds = ["lower_bound", "reconstruction", "kl_divergence"]
+    columns = ["epoch", "samples", *bounds, *(f"validation_{name}" for name in bounds), "seconds"]
+    assert all(list(row) == columns for row in rows)
+    for prefix in ("", "validation_"):
+        for row in rows:
+            difference = row[f"{prefix}reconstruction"] - row[f"{prefix}kl_divergence"]
+            assert row[f"{prefix}lower_bound"] == pytest.approx(difference, rel=1e-5)
     assert all(a["seconds"] < b["seconds"] for a, b in pairwise(rows))
     assert "validation_lower_bound" not in run(*start(), max_epochs=1).history[0]
 

@@ -12,24 +12,24 @@ from jax import Array
 from aevb.models import GenerativeModel, RecognitionModel
 
 
-def minibatch(estimator: Callable, num_data: int) -> Callable[..., Array]:
+def minibatch(estimator: Callable, num_data: int) -> Callable:
     r"""Make an estimator for the whole data set from one for a single datapoint.
 
     .. math:: \tilde L^M(X^M) = \frac{N}{M} \sum_{i=1}^M \tilde L(x^{(i)})
 
     Args:
-        estimator: A bound of one datapoint, such as :func:`aevb.estimators.sgvb_b`.
+        estimator: A bound of one datapoint, such as :func:`aevb.estimators.sgvb_b`, or its terms.
         num_data: N, the size of the data set.
 
     Returns:
         A function ``(generative, recognition, batch, epsilon)`` of a batch (M, ...) and its noise (M, L, ...), which
-        returns the bound of the data set in nats.
+        returns the bound of the data set in nats, or its terms.
 
     Paper: eq. (8), §2.3.
     """
 
-    def estimate(generative: GenerativeModel, recognition: RecognitionModel, batch: Array, epsilon: Array) -> Array:
+    def estimate(generative: GenerativeModel, recognition: RecognitionModel, batch: Array, epsilon: Array):
         bounds = jax.vmap(lambda x, epsilon: estimator(generative, recognition, x, epsilon))(batch, epsilon)
-        return num_data / len(bounds) * jnp.sum(bounds)
+        return jax.tree.map(lambda bounds: num_data / len(bounds) * jnp.sum(bounds), bounds)
 
     return estimate

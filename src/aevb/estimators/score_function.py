@@ -8,6 +8,7 @@ from jax import Array, lax
 
 from aevb.distributions import reparameterize
 from aevb.estimators.samples import average
+from aevb.estimators.terms import Terms
 from aevb.models import GenerativeModel, RecognitionModel
 
 
@@ -30,15 +31,21 @@ def score_function(generative: GenerativeModel, recognition: RecognitionModel, x
 
     Paper: §2.2.
     """
-    q = recognition(x)
+    return score_function_terms(generative, recognition, x, epsilon).lower_bound
+
+
+def score_function_terms(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:
+    """Return the naive estimator with the two terms of its value."""
+    q, p = recognition(x), generative.latent_distribution()
     z = lax.stop_gradient(reparameterize(q).transform(epsilon))  # (L, J)
 
     def one_sample(z):
-        log_q = jnp.asarray(q.log_prob(z))
-        log_joint = generative.log_joint(x, z)
+        log_q, log_prior = jnp.asarray(q.log_prob(z)), jnp.asarray(p.log_prob(z))
+        reconstruction = generative.log_likelihood(x, z)
+        log_joint = log_prior + reconstruction
         f = lax.stop_gradient(log_joint - log_q)
         # Zero in value; its gradient is f times the score.
         score_term = f * (log_q - lax.stop_gradient(log_q))
-        return log_joint - lax.stop_gradient(log_q) + score_term
+        return Terms(log_joint - lax.stop_gradient(log_q) + score_term, reconstruction, log_q - log_prior)
 
     return average(one_sample, z)

@@ -8,6 +8,7 @@ from jax import Array
 from aevb.distributions import reparameterize
 from aevb.estimators.kl import analytic_kl
 from aevb.estimators.samples import average
+from aevb.estimators.terms import Terms
 from aevb.models import GenerativeModel, RecognitionModel
 
 
@@ -29,9 +30,7 @@ def sgvb_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array,
 
     Paper: eq. (2), eq. (6), §2.2, §2.3.
     """
-    q = recognition(x)
-    z = reparameterize(q).transform(epsilon)  # (L, J)
-    return average(lambda z: generative.log_joint(x, z) - q.log_prob(z), z)
+    return terms_a(generative, recognition, x, epsilon).lower_bound
 
 
 def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Array:
@@ -52,7 +51,18 @@ def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array,
 
     Paper: eq. (3), eq. (7), eq. (10), §2.2, §2.3, §3.
     """
-    q = recognition(x)
+    return terms_b(generative, recognition, x, epsilon).lower_bound
+
+
+def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:
+    """Return estimator A with its two terms, both by the same samples."""
+    q, p = recognition(x), generative.latent_distribution()
     z = reparameterize(q).transform(epsilon)  # (L, J)
-    reconstruction = average(lambda z: generative.log_likelihood(x, z), z)
-    return reconstruction - analytic_kl(q, generative.latent_distribution())
+    return Terms.of(*average(lambda z: (generative.log_likelihood(x, z), q.log_prob(z) - p.log_prob(z)), z))
+
+
+def terms_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:
+    """Return estimator B with its two terms, the second in closed form."""
+    q, p = recognition(x), generative.latent_distribution()
+    z = reparameterize(q).transform(epsilon)  # (L, J)
+    return Terms.of(average(lambda z: generative.log_likelihood(x, z), z), analytic_kl(q, p))

@@ -6,12 +6,13 @@ Paper: Algorithm 1, §2.3.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
 
-from aevb.estimators import minibatch, sgvb_b
-from aevb.learners.ascent import LearnerState, StepInfo, ascend, map_optimizer, start
+from aevb.estimators import minibatch, sgvb_b, with_terms
+from aevb.learners.ascent import LearnerState, ascend, map_optimizer, start
 from aevb.learners.optimizers import OPTIMIZERS
 from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split
 
@@ -60,12 +61,13 @@ class AEVB:
 
     def step(self, state: LearnerState, batch: Array, noise: Array, places: Array):
         """Update all parameters with one minibatch (M, ...) and its noise (M, L, ...); `places` play no part."""
-        bound_of_data = minibatch(self.estimator, self.num_data)
+        terms_of_data = minibatch(with_terms(self.estimator), self.num_data)
 
         def objective(parameters):
             generative, recognition = join(parameters, state.constants, self.skeleton)
-            bound = bound_of_data(generative, recognition, batch, noise) / self.num_data
-            return bound, StepInfo(bound)
+            terms = terms_of_data(generative, recognition, batch, noise)
+            terms = jax.tree.map(lambda term: term / self.num_data, terms)
+            return terms.lower_bound, terms
 
         return ascend(state, self._optimizer(), objective)
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
+from aevb.estimators import Terms
 from aevb.learners.optimizers import with_weight_decay
 
 
@@ -21,10 +22,7 @@ class LearnerState(NamedTuple):
     memory: Any = ()  # what a learner keeps from step to step besides
 
 
-class StepInfo(NamedTuple):
-    """What a step reports."""
-
-    lower_bound: Array  # average over the minibatch, nats a datapoint
+StepInfo = Terms  # what a step reports: averages over the minibatch, nats a datapoint
 
 
 class Learner(Protocol):

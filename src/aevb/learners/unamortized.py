@@ -14,9 +14,9 @@ import optax
 from jax import Array, lax
 from numpyro.distributions import Distribution
 
-from aevb.estimators import sgvb_b
+from aevb.estimators import sgvb_b, with_terms
 from aevb.inference.rows import fingerprint
-from aevb.learners.ascent import LearnerState, StepInfo, ascend, map_optimizer, start
+from aevb.learners.ascent import LearnerState, ascend, map_optimizer, start
 from aevb.learners.optimizers import OPTIMIZERS
 from aevb.models import POSTERIORS, GenerativeModel, RecognitionModel, Skeleton, join, split
 from aevb.networks import initialize
@@ -158,9 +158,10 @@ class Unamortized:
 
         def objective(parameters):
             generative, _ = join(parameters, state.constants, self.skeleton)
-            bounds = jax.vmap(lambda recognition, x, epsilon: self.estimator(generative, recognition, x, epsilon))
-            bound = jnp.mean(bounds(rows.recognition, batch, noise[:, -1]))
-            return bound, StepInfo(bound)
+            terms_of_row = with_terms(self.estimator)
+            terms = jax.vmap(lambda recognition, x, epsilon: terms_of_row(generative, recognition, x, epsilon))
+            terms = jax.tree.map(jnp.mean, terms(rows.recognition, batch, noise[:, -1]))
+            return terms.lower_bound, terms
 
         state, info = ascend(state, self._optimizer(), objective)
         memory = jax.tree.map(lambda array, new: array.at[places].set(new), state.memory, rows)

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from aevb.estimators import sgvb_b
+from aevb.estimators import Terms, sgvb_b
 from aevb.estimators.samples import average
-from aevb.learners.ascent import LearnerState, StepInfo, ascend, map_optimizer, start
+from aevb.learners.ascent import LearnerState, ascend, map_optimizer, start
 from aevb.learners.optimizers import OPTIMIZERS
 from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split
 
@@ -79,21 +79,22 @@ class WakeSleep:
 
         def objective(parameters):
             now = join(parameters, state.constants, self.skeleton)
-            values, bounds = jax.vmap(lambda x, noise: self._phases(now, before, x, noise))(batch, noise)
-            return jnp.mean(values), StepInfo(jnp.mean(bounds))
+            values, terms = jax.vmap(lambda x, noise: self._phases(now, before, x, noise))(batch, noise)
+            return jnp.mean(values), jax.tree.map(jnp.mean, terms)
 
         return ascend(state, self._optimizer(), objective)
 
     def _phases(self, now, before, x, noise):
-        """Return what one datapoint adds to both objectives, and estimator A of its bound."""
+        """Return what one datapoint adds to both objectives, and estimator A of its bound, with its terms."""
         generative, recognition = now
         q = before[1](x)
 
         def one_sample(wake_key, sleep_key):
             z = jnp.asarray(q.sample(wake_key))
             dream, cause = before[0].sample_joint(sleep_key)
-            wake, sleep = generative.log_joint(x, z), jnp.asarray(recognition(dream).log_prob(cause))
-            return wake + sleep, wake - jnp.asarray(q.log_prob(z))
+            reconstruction, log_prior = generative.log_likelihood(x, z), generative.latent_distribution().log_prob(z)
+            sleep = jnp.asarray(recognition(dream).log_prob(cause))
+            return reconstruction + log_prior + sleep, Terms.of(reconstruction, q.log_prob(z) - log_prior)
 
         return average(one_sample, noise.wake, noise.sleep)
 

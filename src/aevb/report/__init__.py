@@ -1,7 +1,8 @@
 """Pictures of a model and what it learned. They need Matplotlib, which comes with ``aevb[demo]``."""
 
 from aevb.report.images import manifold, reconstructions, samples
-from aevb.report.plots import latent_scatter, learning_curve
+from aevb.report.learning import learning_curve
+from aevb.report.plots import latent_scatter
 from aevb.report.references import grey_level_ceiling, independent_pixels
 from aevb.tasks import manifold_grid
 

@@ -10,9 +10,10 @@ from aevb.data.trial import Trial
 from aevb.models import has_real_support
 from aevb.report.columns import column_histograms, column_reconstructions
 from aevb.report.images import manifold, reconstructions, samples
+from aevb.report.learning import learning_curve
 from aevb.report.measures import ACTIVE, some
 from aevb.report.nearest import nearest_images
-from aevb.report.plots import MAX_CLASSES, latent_scatter, learning_curve
+from aevb.report.plots import MAX_CLASSES, latent_scatter
 from aevb.report.traversal import traversals
 from aevb.report.units import active_units
 from aevb.vae import VAE
@@ -101,8 +102,9 @@ def _of_each_label(labels, num_rows, most=20):
 PICTURES: dict[str, Picture] = {
     "learning_curve": Picture(
         "Learning",
-        "The bound while learning. If the held-out curve falls behind the training curve, the model learns its data by "
-        "heart; the parameters of the best epoch are kept.",
+        "The bound while learning, and below it its two terms: how well codes bring back their rows, and what the "
+        "codes cost, which the bound pays. If the held-out curve of the bound falls behind the training curve, the "
+        "model learns its data by heart; the parameters of the best epoch are kept.",
         lambda vae, trial: True,
         lambda vae, trial, path, seed: learning_curve(vae, path),
     ),

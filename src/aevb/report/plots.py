@@ -1,62 +1,15 @@
-"""Plots of what happened and of what was found: the learning curve, the latent codes."""
+"""Plots of what was found: the latent codes."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from aevb.report.canvas import COLOURS, FAINT, INK, RULE, new_figure, plot_axes, save, write_title
+from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, save, write_title
 from aevb.vae import VAE
 
 MAX_CLASSES = 20  # more values than that are a quantity, not classes
-_CURVES = {
-    "training": ("lower_bound", COLOURS[0]),
-    "held out": ("validation_lower_bound", COLOURS[1]),
-    "at samples": ("log_joint", COLOURS[0]),  # of Monte Carlo EM, which has no bound
-}
-
-
-def learning_curve(vae: VAE, path) -> Path:
-    """Draw the bound against the training samples seen: of the training data, and of the rows held out in ``fit``.
-
-    Args:
-        vae: A fitted model.
-        path: Where the PNG goes.
-
-    Returns:
-        The path.
-    """
-    history = vae.history_
-    seen = [row["samples"] for row in history]
-    figure = new_figure(7.2, 4.6)
-    subtitle = "nats a datapoint; the training curve is the average during each epoch, while the model still changed"
-    what = "Lower bound" if "lower_bound" in history[0] else "Log joint log p(x, z)"
-    write_title(figure, f"{what} while learning", subtitle)
-    axes = plot_axes(figure, (0.78, 0.62, 5.5, 3.1))
-    axes.grid(axis="y", color=RULE, linewidth=0.8)
-    ends = []
-    for name, (column, colour) in _CURVES.items():
-        bounds = [row[column] for row in history if column in row]
-        if bounds:
-            axes.plot(seen, bounds, color=colour, linewidth=1.8, marker="o" if len(seen) == 1 else None, markersize=4)
-            ends.append((bounds[-1], name, colour))
-    if len(ends) == 2:
-        held_out = [row["validation_lower_bound"] for row in history]
-        _mark_best(axes, seen, held_out)
-        # The first epoch's average includes its first steps, far below all else: that curve comes in from there.
-        low, high = min(held_out), max(held_out + [row["lower_bound"] for row in history])
-        margin = max(0.08 * (high - low), 1.0)
-        axes.set_ylim(low - margin, high + 2 * margin)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
-    axes.set_xlabel("training samples seen (log scale)", color=INK, fontsize=9)
-    _name_ends(axes, seen[-1], ends)
-    return save(figure, path)
 
 
 def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None = None, *, circles: bool = True) -> Path:
@@ -137,25 +90,3 @@ def _draw_prior(axes):
     for share in (0.5, 0.95):
         radius = np.sqrt(-2 * np.log(1 - share))
         axes.plot(radius * np.cos(angle), radius * np.sin(angle), color=FAINT, linewidth=0.8, linestyle=(0, (4, 4)))
-
-
-def _mark_best(axes, seen, bounds):
-    """Mark the epoch whose parameters were kept; below a rising curve and to its right there is room."""
-    best = int(np.argmax(bounds))
-    colour = _CURVES["held out"][1]
-    axes.plot(seen[best], bounds[best], "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
-    style: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "top", "fontsize": 9}
-    name = f"best epoch:\n{bounds[best]:.1f}".replace("-", "−")
-    axes.annotate(name, (seen[best], bounds[best]), xytext=(6, -14), color=colour, **style)
-
-
-def _name_ends(axes, x, ends):
-    """Write each curve's name at its end, apart from each other."""
-    points_per_pixel = 72 / axes.figure.dpi
-    last = np.inf
-    for y, name, colour in sorted(ends, reverse=True):
-        height = axes.transData.transform((x, y))[1] * points_per_pixel
-        place = min(height, last - 13)
-        last = place
-        style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
-        axes.annotate(name, (x, y), xytext=(9, place - height), color=colour, fontsize=10, **style)

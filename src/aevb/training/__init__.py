@@ -1,6 +1,6 @@
 """Training: the compiled loop, what feeds it and what watches over it."""
 
-from aevb.training.evaluation import lower_bounds, rowwise
+from aevb.training.evaluation import bound_terms, lower_bounds, rowwise
 from aevb.training.feed import Chunk, ChunkPlan, Feed, Resident, read_ahead
 from aevb.training.loop import Source, Trained, train, train_on
 from aevb.training.step_size import ADAGRAD_STEP_SIZES, choose_step_size
@@ -13,6 +13,7 @@ __all__ = [
     "Resident",
     "Source",
     "Trained",
+    "bound_terms",
     "choose_step_size",
     "lower_bounds",
     "read_ahead",

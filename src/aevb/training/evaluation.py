@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import jax
 import numpy as np
 from jax import Array
 
+from aevb.estimators import Terms, with_terms
 from aevb.inference.rows import fingerprint
 from aevb.models import join, split
 from aevb.training.source import Source
@@ -14,7 +16,7 @@ from aevb.training.source import Source
 BATCH = 256  # every call is padded to this many rows: one compiled program, and results free of the company a row is in
 
 
-def rowwise(function: Callable, model, source: Source, rows: np.ndarray, *arguments) -> np.ndarray:
+def rowwise(function: Callable, model, source: Source, rows: np.ndarray, *arguments) -> Any:
     """Return ``function(model, x, *arguments)`` for each of the given rows of the source, stacked.
 
     The function is compiled once for each model structure, and should be a module-level one, to be found again.
@@ -38,20 +40,27 @@ def _run_batch(arrays, source, rows, arguments, *, function, skeleton):
 def lower_bounds(
     generative, recognition, source: Source, rows: np.ndarray, key: Array, estimator: Callable, num_samples: int = 1
 ) -> np.ndarray:
-    """Return the estimated lower bound of each row, in nats.
+    """Return the estimated lower bound of each row, in nats; see :func:`bound_terms`."""
+    return bound_terms(generative, recognition, source, rows, key, estimator, num_samples).lower_bound
+
+
+def bound_terms(
+    generative, recognition, source: Source, rows: np.ndarray, key: Array, estimator: Callable, num_samples: int = 1
+) -> Terms:
+    """Return the estimated lower bound of each row, and the bound's two terms, in nats.
 
     The noise is a function of the key and of the datapoint itself, so that a value depends neither on the order of the
     rows nor on which others are there.
     """
-    bound_of_row = _bound_of_row(estimator, num_samples)
-    return rowwise(bound_of_row, (generative, recognition), source, rows, key)
+    terms_of_row = _terms_of_row(estimator, num_samples)
+    return rowwise(terms_of_row, (generative, recognition), source, rows, key)
 
 
 @cache  # the same function for the same arguments, so that its compiled program is found again
-def _bound_of_row(estimator, num_samples):
-    def bound_of_row(models, x, key):
+def _terms_of_row(estimator, num_samples):
+    def terms_of_row(models, x, key):
         generative, recognition = models
         noise = recognition.noise(x).sample(jax.random.fold_in(key, fingerprint(x)), (num_samples,))
-        return estimator(generative, recognition, x, noise)
+        return with_terms(estimator)(generative, recognition, x, noise)
 
-    return bound_of_row
+    return terms_of_row

@@ -22,7 +22,7 @@ import numpy as np
 from jax import Array, lax
 
 from aevb.training.convergence import Convergence
-from aevb.training.evaluation import lower_bounds
+from aevb.training.evaluation import bound_terms
 from aevb.training.feed import Feed, FeedError, Resident
 from aevb.training.progress import Progress
 from aevb.training.source import Source
@@ -111,13 +111,13 @@ def train_on(
     def record():
         row = {"epoch": epoch, "samples": samples}
         averages = jax.tree.map(lambda *values: float(np.mean(np.concatenate(values))), *reports)
-        row |= averages._asdict()  # lower_bound, or what a learner has instead
+        row |= _columns(averages)  # the bound and its terms, or what a learner has instead
         if feed.held_out is not None:
             generative, recognition = learner.models(trained.state)
-            held_out = lower_bounds(
+            held_out = bound_terms(
                 generative, recognition, *feed.held_out, held_out_key, learner.estimator, learner.num_samples
             )
-            row["validation_lower_bound"] = float(held_out.mean())
+            row |= {f"validation_{name}": float(values.mean()) for name, values in _columns(held_out).items()}
             convergence.observe(row["validation_lower_bound"], trained.state)
         trained.history.append(row | {"seconds": time.perf_counter() - start})
         if callback is not None:
@@ -157,6 +157,11 @@ def train_on(
     if convergence.best_state is not None:
         trained.state = convergence.best_state
     return trained
+
+
+def _columns(report):
+    """Return what a report holds by name; a bound may have no terms."""
+    return {name: values for name, values in report._asdict().items() if values is not None}
 
 
 def safe_chunk(state, chunk, noise_key, first_step, *, learner):

@@ -1,0 +1,101 @@
+"""The learning curves: the bound and its two terms, of training and of held-out rows."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from aevb.report.canvas import COLOURS, INK, RULE, new_figure, plot_axes, save, write_title
+from aevb.vae import VAE
+
+_CURVES = {"training": ("", COLOURS[0]), "held out": ("validation_", COLOURS[1])}  # prefix of the columns, colour
+_TERMS = {"reconstruction": "Reconstruction, E log p(x|z)", "kl_divergence": "KL(q(z|x) ‖ p(z))"}
+
+_SMALL: dict[str, Any] = {"fontsize": 9, "va": "top"}
+
+
+def learning_curve(vae: VAE, path) -> Path:
+    """Draw the bound and its two terms against the training samples seen, of training rows and of held-out rows.
+
+    Args:
+        vae: A fitted model.
+        path: Where the PNG goes.
+
+    Returns:
+        The path.
+    """
+    history = vae.history_
+    column = "lower_bound" if "lower_bound" in history[0] else "log_joint"  # of Monte Carlo EM, which has no bound
+    terms = [name for name in _TERMS if _columns(history, name)]
+    below = 2.55 if terms else 0.0
+    figure = new_figure(7.2, 4.6 + below)
+    subtitle = "nats a datapoint; the training curve is the average during each epoch, while the model still changed"
+    what = "Lower bound" if column == "lower_bound" else "Log joint log p(x, z)"
+    write_title(figure, f"{what} while learning", subtitle)
+    axes = plot_axes(figure, (0.78, 0.62 + below, 5.5, 3.1))
+    _draw(axes, history, column)
+    _mark_best(axes, history)
+    _name_ends(axes, history, column)
+    axes.set_xlabel("training samples seen (log scale)", color=INK, fontsize=9)
+    for number, name in enumerate(terms):
+        axes = plot_axes(figure, (0.78 + 3.1 * number, 0.35, 2.4, 1.65))
+        axes.set_title(_TERMS[name], color=INK, fontsize=10, loc="left")
+        _draw(axes, history, name)
+        axes.locator_params(axis="y", nbins=5)
+        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 3)))
+        axes.tick_params(labelsize=8)
+    return save(figure, path)
+
+
+def _columns(history, name):
+    """Return the columns of the history that are curves of this quantity: name, values, colour."""
+    columns = {curve: (prefix + name, colour) for curve, (prefix, colour) in _CURVES.items()}
+    return [
+        (curve, [row[column] for row in history], colour)
+        for curve, (column, colour) in columns.items()
+        if column in history[0]
+    ]
+
+
+def _draw(axes: Axes, history, name):
+    axes.grid(axis="y", color=RULE, linewidth=0.8)
+    seen, curves = [row["samples"] for row in history], _columns(history, name)
+    for _, values, colour in curves:
+        axes.plot(seen, values, color=colour, linewidth=1.8, marker="o" if len(seen) == 1 else None, markersize=4)
+    if len(curves) == 2:
+        # The first epoch's average includes its first steps, far from all else: that curve comes in from there.
+        (_, training, _), (_, held_out, _) = curves
+        low, high = min(held_out + training[1:]), max(held_out + training[1:])
+        margin = max(0.08 * (high - low), 0.02 * abs(high), 1e-3)
+        axes.set_ylim(low - margin, high + 2 * margin)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
+
+
+def _mark_best(axes, history):
+    """Mark the epoch whose parameters were kept; above a rising curve and to its left there is room."""
+    for _, bounds, colour in _columns(history, "lower_bound")[1:]:
+        best = int(np.argmax(bounds))
+        axes.plot(history[best]["samples"], bounds[best], "o", color=colour, markersize=7, markeredgecolor="white")
+        value = f"{bounds[best]:.1f}".replace("-", "−")
+        name = f"● the best held-out epoch, which was kept: {value}"
+        axes.text(0.02, 0.97, name, transform=axes.transAxes, color=colour, **_SMALL)
+
+
+def _name_ends(axes, history, column):
+    """Write each curve's name at its end, apart from each other."""
+    points_per_pixel = 72 / axes.figure.dpi
+    x, last = history[-1]["samples"], np.inf
+    names = {} if column == "lower_bound" else {"training": "at samples"}
+    for name, values, colour in sorted(_columns(history, column), key=lambda curve: -curve[1][-1]):
+        height = axes.transData.transform((x, values[-1]))[1] * points_per_pixel
+        place = min(height, last - 13)
+        last = place
+        style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
+        style |= {"xytext": (9, place - height), "color": colour, "fontsize": 10}
+        axes.annotate(names.get(name, name), (x, values[-1]), **style)
