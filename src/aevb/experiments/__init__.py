@@ -6,7 +6,3 @@ them.
 
 Paper: §5, App. A.
 """
-
-PROFILES = ("tiny", "quick", "standard", "paper")
-
-__all__ = ["PROFILES"]
