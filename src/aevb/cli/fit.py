@@ -42,7 +42,7 @@ def fit(
         binarization: What grey levels are taken for: as they are, drawn once as 0 or 1, drawn anew in each epoch, or
             cut at a half.
         test_fraction: Share of the rows kept aside to judge the model (0.1); a published split goes before it.
-        label_column: Column of a .csv file with labels: they colour pictures, and are not learned from.
+        label_column: Column of a .csv or .parquet file with labels: they colour pictures, and are not learned from.
         image_shape: Height and width of rows that are images.
         config: A file with all settings, such as an earlier run's config.toml; what is given besides goes before it.
         name: Of the run; that of the data if it is not given.

@@ -77,6 +77,21 @@ def reconstructions(
     return pairs(path, bands, "Reconstructions", subtitle, **look)
 
 
+def compare(path, bands: dict[str, np.ndarray], image_shape: tuple[int, int], *, cmap: str = INK_ON_PAPER) -> Path:
+    """Draw several versions of the same grey images, in [0, 1], below each other; what is missing stays white.
+
+    Args:
+        path: Where the PNG goes.
+        bands: (n, D) by name: the versions.
+        image_shape: (height, width) of a row as an image.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+    """
+    return pairs(path, bands, "", "", image_shape=image_shape, limits=(0.0, 1.0), cmap=cmap)
+
+
 def pairs(
     path,
     bands: dict[str, np.ndarray],
@@ -104,7 +119,7 @@ def pairs(
         The path.
     """
     starts = range(0, len(next(iter(bands.values()))), columns)
-    cell, left, space, top = 0.7, 1.35, 0.3, 0.92
+    cell, left, space, top = 0.7, 1.35, 0.3, 0.92 if title else 0.0
     cell_height = cell * image_shape[0] / image_shape[1]
     block_height = len(bands) * cell_height + space
     figure = new_figure(left + columns * cell + 0.3, top + len(starts) * block_height)
