@@ -89,7 +89,8 @@ def _number(cell, line, place, names, label):
     except ValueError:
         place += label is not None and place >= label
         column = f"column {names[place]!r}" if names else f"column {place}"
-        raise CsvError(f"line {line}, {column}: {cell[:40]!r} is not a number; encode words as numbers") from None
+        advice = "encode words as numbers, or name the column of labels (--label-column)"
+        raise CsvError(f"line {line}, {column}: {cell[:40]!r} is not a number; {advice}") from None
 
 
 def _label_place(names, width, label_column):

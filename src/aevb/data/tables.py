@@ -153,7 +153,8 @@ def parquet_table(path: Path, label_column: str | None = None) -> Table:
     words = [name for name, type_ in zip(names, types, strict=True) if type_ is None]
     if words or not names:
         which = "no numeric columns" if len(words) == len(names) else f"columns that are no numbers: {words[:5]}"
-        raise DataFileError(f"{path} has {which}. Encode categories, and leave out what is no number.")
+        advice = "Encode categories, leave out what is no number, or name the column of labels (--label-column)."
+        raise DataFileError(f"{path} has {which}. {advice}")
     if not file.metadata.num_rows:
         raise DataFileError(f"{path} has no rows. Leave it out.")
     dtype = _number_type(np.result_type(*types), str(path))

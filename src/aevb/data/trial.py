@@ -26,6 +26,7 @@ class DataSettings:
         test_fraction: Share of the rows kept aside; a published split goes before it.
         label_column: Of a `.csv` or `.parquet` file.
         image_shape: (height, width).
+        drop_missing: Whether rows with missing values are left out, and not refused.
         seed: Of the split and of the binary draws.
     """
 
@@ -34,6 +35,7 @@ class DataSettings:
     test_fraction: float = 0.1
     label_column: str | None = None
     image_shape: tuple[int, int] | None = None
+    drop_missing: bool = False
     seed: int = 0
 
     def written(self) -> dict[str, Any]:
@@ -72,7 +74,13 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     dataset = open_dataset(
         settings.source, label_column=settings.label_column, image_shape=height_and_width, report=report
     )
-    check_rows(dataset.rows, None, name=settings.source)  # here, where a row's number is that in the file
+    if settings.drop_missing:
+        dataset = dataset.without_missing()
+    try:
+        check_rows(dataset.rows, None, name=settings.source)  # here, where a row's number is that in the file
+    except ValueError as error:
+        has_holes = np.isnan(dataset.rows).any() and not np.isinf(dataset.rows).any()
+        raise ValueError(f"{error} Or leave them out: --drop-missing." if has_holes else str(error)) from None
     parts, split = _parts(dataset, settings)
     how = settings.binarization or "grey"
     # Each part has draws of its own, so that it does not matter which others are loaded.

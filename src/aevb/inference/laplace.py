@@ -18,6 +18,7 @@ DEGREES_OF_FREEDOM = 8  # tails heavier than a posterior's that is near a Gaussi
 SHARES = (0.75, 0.1, 0.15)  # of samples from around the modes, from the prior, from the encoder
 ROWS_AT_ONCE = 16  # whose modes are looked for
 STEP_LENGTHS = np.array([0.0, 0.01, 0.1, 0.4, 1.0])  # of Newton's step
+DIFFERENCE = 0.01  # in units of a standard prior
 SMALLEST_CURVATURE = 0.25  # a quarter of the standard prior's: no mode is taken for broader
 
 
@@ -127,9 +128,12 @@ def _mode(generative, x, z, num_steps):
         return generative.log_joint(x, z)
 
     def climb(z, _):
-        scale = _scale(-jax.hessian(log_joint)(z))
-        step = scale @ (scale.T @ jax.grad(log_joint)(z))
-        tried = z + STEP_LENGTHS[:, None].astype(z.dtype) * step
+        # Second derivatives by differences: they take a fifth of the time to compile, and only shape the proposals.
+        aside = DIFFERENCE * jnp.eye(len(z), dtype=z.dtype)
+        gradients = jax.vmap(jax.grad(log_joint))(jnp.concatenate([z[None], z + aside, z - aside]))
+        gradient, above, below = gradients[0], *jnp.split(gradients[1:], 2)
+        scale = _scale((below - above) / (2 * DIFFERENCE))
+        tried = z + STEP_LENGTHS[:, None].astype(z.dtype) * (scale @ (scale.T @ gradient))
         heights = jax.vmap(log_joint)(tried)
         best = jnp.argmax(jnp.where(jnp.isfinite(heights), heights, -jnp.inf))
         return tried[best], (z, scale, heights[0])  # the first step has length zero
@@ -141,7 +145,7 @@ def _mode(generative, x, z, num_steps):
 
 def _scale(precision):
     """Return the Cholesky factor of the covariance; where the curvature is upside down, of its absolute value."""
-    curvature, axes = jnp.linalg.eigh(precision)
+    curvature, axes = jnp.linalg.eigh((precision + precision.T) / 2)
     variances = 1 / jnp.maximum(jnp.abs(curvature), SMALLEST_CURVATURE)
     scale = jnp.linalg.cholesky((axes * variances) @ axes.T)
     return jnp.where(jnp.isfinite(scale).all(), scale, jnp.eye(len(scale), dtype=scale.dtype))

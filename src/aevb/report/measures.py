@@ -56,7 +56,7 @@ def measure(vae: VAE, trial: Trial, seed: int, *, with_likelihood: bool = True) 
 def lower_bound(vae: VAE, rows: np.ndarray) -> dict:
     """Return the average bound of rows, its two terms, and its standard error over the rows."""
     rows = some(rows)
-    bounds, *terms = (term.astype(np.float64) for term in vae._bound_terms(rows, NUM_SAMPLES))
+    bounds, *terms = (np.asarray(term, np.float64) for term in vae._bound_terms(rows, NUM_SAMPLES))
     found = {"value": float(bounds.mean()), "std_error": _std_error(bounds), "rows": len(rows)}
     found |= {name: float(term.mean()) for name, term in zip(("reconstruction", "kl_divergence"), terms, strict=True)}
     estimator = "sgvb-b" if vae.estimator_ == "sgvb-b" else "sgvb-a"  # whichever was learned by
