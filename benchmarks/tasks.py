@@ -1,4 +1,4 @@
-"""What a fitted model is good for, beside what one would try first. Prints the table of docs/tasks.md.
+"""What a fitted model is good for, beside what one would try first. Prints the table of docs/tasks/index.md.
 
     python benchmarks/tasks.py [NAME ...] [--pictures FOLDER]    # names: see BENCHMARKS
 

@@ -24,6 +24,50 @@ class MethodAndParameter:
         instance.__dict__[self._name] = value
 
 
+class available_if:  # noqa: N801
+    """Decorator of a method that some settings do not have: `hasattr` then says no, and the error says why.
+
+    scikit-learn's own hides the reason in the cause of its error.
+
+    Args:
+        check: Function of the instance that raises an AttributeError with the reason.
+    """
+
+    def __init__(self, check):
+        self._check = check
+
+    def __call__(self, method):
+        """Take the method."""
+        self._method = method
+        self.__doc__ = method.__doc__
+        return self
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self._method
+        try:
+            self._check(instance)
+        except AttributeError as reason:
+            raise AttributeError(f"{self._method.__name__}: {reason}") from reason
+        return MethodType(self._method, instance)
+
+
+class SilentCopies:
+    """Mixin of an estimator with the argument `progress`: copies by scikit-learn's `clone` learn in silence.
+
+    Those are made by the dozen, by `GridSearchCV` and its like, in this process and in others.
+    """
+
+    def __sklearn_clone__(self):
+        copy = super().__sklearn_clone__()  # pyright: ignore[reportAttributeAccessIssue]
+        copy._is_copy = True
+        return copy
+
+    @property
+    def _shows_progress(self):
+        return bool(self.progress) and not getattr(self, "_is_copy", False)  # pyright: ignore[reportAttributeAccessIssue]
+
+
 class Unsaved:
     """Holds a value that belongs to this very object: a copy, and a pickled one, hold nothing."""
 

@@ -96,6 +96,7 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> "
     from aevb.vae import VAE
 
     folder = Path(folder)
+    _check_is_there(folder)
     own = {"prior": prior, "encoder": encoder, "decoder": decoder}
     try:
         description = json.loads((folder / "model.json").read_text())
@@ -124,6 +125,16 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> "
     except (OSError, ValueError, TypeError, AttributeError, SafetensorError) as error:
         raise ModelFileError(f"{folder} cannot be read as a model: {error}") from error
     return vae
+
+
+def _check_is_there(folder):
+    if (folder / "model.json").exists():
+        return
+    place = f"{folder} (looked from {Path.cwd()})"
+    if (folder / "model" / "model.json").exists():
+        raise ModelFileError(f"{place} is the folder of a run; its model is in it: load({str(folder / 'model')!r}).")
+    what = "has no model.json" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
+    raise ModelFileError(f"{place} {what}. Give the folder that vae.save(folder) wrote, or a run's model/.")
 
 
 def _check_own(own, saved_names):

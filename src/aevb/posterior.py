@@ -29,6 +29,7 @@ from aevb.models import (
     check_supports,
     describe,
     split,
+    unused_variables,
 )
 from aevb.training import train
 from aevb.training.records import Records, check_records
@@ -131,6 +132,9 @@ def fit_posterior(
     whole = batch_size is None or batch_size >= num_rows
     source: Any = Records(data, whole=whole)
     check_log_joint(model, q, local, source.arrays)
+    if unused := unused_variables(model, q, local, source.arrays):
+        names = ", ".join(map(repr, unused))
+        warnings.warn(f"variables: the log joint never reads {names}. Leave it out, or mend the model.", stacklevel=2)
     rows, size = _rows(num_rows, batch_size, max_steps, whole)
     steps_per_epoch = max(len(rows) // size, 1)
     max_epochs = max(round(max_steps / steps_per_epoch), 1)

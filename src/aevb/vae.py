@@ -14,11 +14,10 @@ import optax
 from numpyro.distributions import Distribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
-from aevb.conventions import MethodAndParameter, Unsaved, unchanged_on_error
+from aevb.conventions import MethodAndParameter, SilentCopies, Unsaved, available_if, unchanged_on_error
 from aevb.data.checks import check_parameter, check_rows, column_units
 from aevb.data.reading import read_matrix, read_training_data
 from aevb.data.training_data import Wishes, open_training_data
@@ -26,37 +25,14 @@ from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized, adagrad
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.learners.unamortized import start_row
-from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, BayesianGenerativeModel, assemble, check_models, split
-from aevb.networks import ACTIVATIONS, INITIALIZATIONS
+from aevb.models import LIKELIHOODS, OWN_PARTS, BayesianGenerativeModel, assemble, check_models, split
+from aevb.settings import check_settings, learns_an_encoder, learns_from_batches
 from aevb.tasks.methods import TaskMethods
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
 from aevb.training.progress import ShareDone
 
 
-def _learns_an_encoder(vae) -> bool:
-    if vae.learner == "mcem":
-        raise AttributeError(
-            "learner='mcem' learns no encoder, so there is no bound, and no learning from batches that are seen once. "
-            'transform(X) gives posterior means, log_likelihood(X, method="hmc") estimates log p(x).'
-        )
-    return True
-
-
-def _learns_from_batches(vae) -> bool:
-    if vae.learner == "full-vb":
-        raise AttributeError(
-            "learner='full-vb' weighs its prior against the size of the data set, which batches that are seen once do "
-            "not have. Call fit(X) with all rows."
-        )
-    if not vae.amortized:
-        raise AttributeError(
-            "amortized=False keeps a q(z) for each training row, and improves it at each visit: there is no learning "
-            "from batches that are seen once. Call fit(X), or set amortized=True."
-        )
-    return _learns_an_encoder(vae)
-
-
-class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Variational auto-encoder: a deep latent-variable model, learned by Auto-Encoding Variational Bayes.
 
     .. math:: \log p(x) \ge -D_{KL}(q(z|x) \| p(z)) + E_{q(z|x)}[\log p(x|z)]
@@ -111,7 +87,8 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         encoder: Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
         decoder: Your own network for p(x|z): an Equinox module from one z to a numpyro distribution.
         random_state: As in scikit-learn, but 0 by default: the same data give the same model.
-        progress: Whether to show a progress bar.
+        progress: Whether to show a progress bar. Copies by scikit-learn's ``clone``, as inside ``GridSearchCV``, show
+            none.
 
     Attributes:
         generative_: p(z) p(x|z), an Equinox module; after ``learner="full-vb"`` the average over 20 draws of the
@@ -206,7 +183,10 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 `max_epochs` passes. Of batches nobody knows N: the prior on the parameters plays no part, nothing is
                 held out, and the first few thousand rows decide on likelihood and units.
             y: Ignored.
-            validation_data: (n, D), rows that notice convergence instead of a `validation_fraction` of X.
+            validation_data: (n, D), rows that notice convergence instead of a `validation_fraction` of X. X has to be
+                an array then, or grey levels with dynamic binary draws (the rows given are not drawn: give zeros and
+                ones). Without an encoder (``learner="mcem"``, ``amortized=False``) there is no bound, and they play no
+                part.
 
         Returns:
             self.
@@ -216,7 +196,7 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             init_key, key = self._start_keys()
             rows_key, choice_key, train_key = jax.random.split(key, 3)
             held_out = self.validation_fraction if self._has_encoder() else 0  # without one there is no bound
-            wishes = Wishes(self.likelihood, self.decoder is not None, self.batch_size, held_out, self.progress)
+            wishes = Wishes(self.likelihood, self.decoder is not None, self.batch_size, held_out, self._shows_progress)
             if self._has_encoder():
                 wishes = wishes._replace(validation_data=validation_data)
             (self.likelihood_, self.scale_), units, feed = open_training_data(self, X, wishes, rows_key)
@@ -236,7 +216,7 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 key=train_key,
                 max_epochs=self.max_epochs,
                 patience=self.patience,
-                progress=self.progress,
+                progress=self._shows_progress,
             )
             if trained.stopped_because == "interrupted" and not trained.history:
                 raise KeyboardInterrupt  # nothing was learned that could be kept
@@ -247,7 +227,7 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise trained.error
         return self
 
-    @available_if(_learns_from_batches)
+    @available_if(learns_from_batches)
     def partial_fit(self, X, y=None):
         """Learn from one more batch of rows: one pass through it, from where the model is.
 
@@ -347,7 +327,7 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     # ---- how good is it ----------------------------------------------------------------------------------------------
 
-    @available_if(_learns_an_encoder)
+    @available_if(learns_an_encoder)
     def score_samples(self, X, *, num_samples=None):
         """Return the estimated lower bound of log p(x) for each row of X, in nats.
 
@@ -364,7 +344,7 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         return self._bound_terms(X, num_samples).lower_bound.astype(np.float64)
 
-    @available_if(_learns_an_encoder)
+    @available_if(learns_an_encoder)
     def score(self, X, y=None, *, num_samples=None):
         """Return the average estimated lower bound of log p(x) over the rows of X, in nats a datapoint."""
         return float(np.mean(self.score_samples(X, num_samples=num_samples)))
@@ -374,9 +354,10 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
         Args:
             X: (n, D).
-            method: ``"importance"`` (needs an encoder), ``"hmc"`` (the estimator of the paper's appendix D, for up to
-                4 latent variables), ``"ais"`` (annealed importance sampling), or ``"quadrature"`` (1 or 2 latent
-                variables).
+            method: ``"importance"`` (needs an encoder), ``"laplace"`` (importance sampling around each row's own modes:
+                slower, and better unless the encoder is very good), ``"hmc"`` (the estimator of the paper's appendix D,
+                for up to 4 latent variables), ``"ais"`` (annealed importance sampling), or ``"quadrature"`` (1 or 2
+                latent variables).
             num_samples: Samples of z for each row; for ``"ais"`` temperatures; ``"quadrature"`` has no use for it.
             random_state: As in scikit-learn; None for the model's own.
             options: Of the method, see :func:`aevb.inference.marginal_likelihood.log_likelihood`.
@@ -390,15 +371,16 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         check_parameter("num_samples", num_samples, kind=int, low=1)
         rows, source, _ = self._read(X)
         if method == "importance":
-            self._check_encoder('method="importance"', 'use method="hmc" or method="ais"')
+            self._check_encoder('method="importance"', 'use method="hmc" or method="ais", or "laplace"')
+        recognition = self._task_models()[1] if method == "laplace" else self.recognition_
         seed = self.seed_ if random_state is None else self._seed(random_state)
         x, key = source.read(jnp.asarray(rows)), jax.random.key(seed)
         takes_long = method == "ais" and "progress" not in options
-        with ShareDone(self.progress and takes_long, "annealing") as bar:
+        with ShareDone(self._shows_progress and takes_long, "annealing") as bar:
             if takes_long:
                 options["progress"] = bar.update
             estimate = log_likelihood(
-                self.generative_, self.recognition_, x, key, method=method, num_samples=num_samples, **options
+                self.generative_, recognition, x, key, method=method, num_samples=num_samples, **options
             )
         for reason in estimate.warnings:
             warnings.warn(reason, UserWarning, stacklevel=2)
@@ -416,40 +398,7 @@ class VAE(TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     def _check_parameters(self):
-        check_parameter("latent_dim", self.latent_dim, kind=int, low=1)
-        check_parameter("likelihood", self.likelihood, choices=("auto", *LIKELIHOODS))
-        check_parameter("activation", self.activation, choices=ACTIVATIONS)
-        check_parameter("posterior", self.get_params()["posterior"], choices=POSTERIORS)
-        check_parameter("learner", self.learner, choices=LEARNERS)
-        check_parameter("estimator", self.estimator, choices=ESTIMATORS)
-        check_parameter("num_samples", self.num_samples, kind=int, low=1)
-        check_parameter("batch_size", self.batch_size, kind=int, low=1)
-        check_parameter("init", self.init, choices=INITIALIZATIONS)
-        check_parameter("max_epochs", self.max_epochs, kind=int, low=1)
-        check_parameter("validation_fraction", self.validation_fraction, kind=float, low=0, high=0.9)
-        check_parameter("parameter_prior", self.parameter_prior, choices=("normal", None))
-        if self.patience is not None:
-            check_parameter("patience", self.patience, kind=int, low=1)
-        if self.learning_rate is not None:
-            check_parameter("learning_rate", self.learning_rate, kind=float, above=0)
-        if not isinstance(self.optimizer, optax.GradientTransformation):
-            check_parameter("optimizer", self.optimizer, choices=OPTIMIZERS)
-        check_parameter("forgetting", self.forgetting, kind=float, low=0, high=1)
-        if self.forgetting and self.optimizer != "adagrad":
-            raise ValueError(f"forgetting={self.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
-        for width in self._hidden_widths():
-            check_parameter("hidden", width, kind=int, low=1)
-        if self.learner == "full-vb":
-            check_parameter("estimator (learner='full-vb')", self.estimator, choices=("sgvb-b", "sgvb-a"))
-        if not isinstance(self.amortized, bool | np.bool_):
-            raise ValueError(f"amortized={self.amortized!r} has to be True or False.")
-        if self.learner != "aevb" and not self.amortized:
-            raise ValueError(f"amortized=False is for learner='aevb', and learner={self.learner!r} was given.")
-        if self.encoder is not None and not self._has_encoder():
-            reason = f"learner={self.learner!r}" if self.amortized else "amortized=False"
-            raise ValueError(
-                f"encoder: {reason} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
-            )
+        check_settings(self)
 
     def _check_feed(self, feed):
         if not self._has_encoder() and not isinstance(feed, Resident):

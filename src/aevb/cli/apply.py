@@ -109,13 +109,21 @@ def read_rows(run: Run, data: str, *, is_raw: bool = False):
     """
     from aevb.data import binarize, open_dataset
 
-    is_table = Path(data).suffix == ".csv"
-    dataset = open_dataset(data, label_column=run.data.label_column if is_table else None)
+    dataset = open_dataset(data, label_column=_label_column(run, data))
     how = "grey" if is_raw else run.data.binarization or "grey"
     try:
         return binarize(dataset.rows, "static" if how == "dynamic" else how, run.data.seed)
     except ValueError as error:
         raise InputError(f"{data}: {error}") from None
+
+
+def _label_column(run, data):
+    """Return the run's column of labels if these data have it too."""
+    from aevb.data.own import columns_of
+
+    columns = columns_of(Path(data))
+    is_there = run.data.label_column in columns and len(columns) > run.vae.n_features_in_
+    return run.data.label_column if is_there else None
 
 
 def _open(folder, output, default, pictures):

@@ -14,7 +14,7 @@ from aevb.cli.talk import InputError, Json, Quiet, Talk
 
 ModelOptions = model_options()
 _DATA = Group("Data", sort_key=0)
-_DATA_NAMES = ("source", "binarization", "test_fraction", "label_column", "image_shape", "seed")
+_DATA_NAMES = ("source", "binarization", "test_fraction", "label_column", "image_shape", "drop_missing", "seed")
 
 
 def fit(
@@ -24,6 +24,7 @@ def fit(
     test_fraction: Annotated[float | None, Parameter(group=_DATA)] = None,
     label_column: Annotated[str | None, Parameter(group=_DATA)] = None,
     image_shape: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
+    drop_missing: Annotated[bool | None, Parameter(group=_DATA, negative=())] = None,
     config: Path | None = None,
     name: str | None = None,
     out: Path = Path("runs"),
@@ -42,8 +43,9 @@ def fit(
         binarization: What grey levels are taken for: as they are, drawn once as 0 or 1, drawn anew in each epoch, or
             cut at a half.
         test_fraction: Share of the rows kept aside to judge the model (0.1); a published split goes before it.
-        label_column: Column of a .csv file with labels: they colour pictures, and are not learned from.
+        label_column: Column of a .csv or .parquet file with labels: they colour pictures, and are not learned from.
         image_shape: Height and width of rows that are images.
+        drop_missing: Learn from the complete rows, if some have missing values; `aevb inpaint` then fills the others.
         config: A file with all settings, such as an earlier run's config.toml; what is given besides goes before it.
         name: Of the run; that of the data if it is not given.
         out: Folder of the runs.
@@ -62,6 +64,7 @@ def fit(
         "test_fraction": test_fraction,
         "label_column": label_column,
         "image_shape": image_shape,
+        "drop_missing": drop_missing,
     }
     source = _data_settings(own, tables.get("data", {}), chosen["random_state"], config)
     folder = out / (name or Path(source.source).stem)

@@ -57,7 +57,7 @@ def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: T
         vae._check_parameters()
         with downloads() as report:
             trial = prepare(data, report)
-    num_learn = len(trial.train) if trial.valid is None else len(trial.train) + len(trial.valid)
+    num_learn = trial.num_train + (0 if trial.valid is None else len(trial.valid))
     talk.say(f"{trial.dataset.title}: {num_learn:,} to learn from, {len(trial.test):,} kept aside.")
     if vae.likelihood == "auto" and vae.decoder is None:
         _say_guess(trial, talk)

@@ -35,12 +35,17 @@ def read_csv(path: Path, label_column: str | None = None) -> CsvContents:
     Raises:
         CsvError: Naming the line and the column, or saying that there are no rows.
     """
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        first = next(csv.reader(file), [])
-    names = None if _are_numbers(first) else tuple(name.strip() for name in first)
+    names, width = read_header(path)
     if label_column is None and (quick := _quickly(path, skip=names is not None)) is not None and len(quick):
         return CsvContents(quick, names, None)
-    return _carefully(path, names, len(first), label_column)
+    return _carefully(path, names, width, label_column)
+
+
+def read_header(path: Path) -> tuple[tuple[str, ...] | None, int]:
+    """Return the names of the columns, if the first line is one of names, and their number."""
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        first = next(csv.reader(file), [])
+    return None if _are_numbers(first) else tuple(name.strip() for name in first), len(first)
 
 
 def _quickly(path, skip):
@@ -84,7 +89,8 @@ def _number(cell, line, place, names, label):
     except ValueError:
         place += label is not None and place >= label
         column = f"column {names[place]!r}" if names else f"column {place}"
-        raise CsvError(f"line {line}, {column}: {cell[:40]!r} is not a number; encode words as numbers") from None
+        advice = "encode words as numbers, or name the column of labels (--label-column)"
+        raise CsvError(f"line {line}, {column}: {cell[:40]!r} is not a number; {advice}") from None
 
 
 def _label_place(names, width, label_column):

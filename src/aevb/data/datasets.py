@@ -40,6 +40,15 @@ class Dataset:
     light_on_dark: bool = False
     columns: tuple[str, ...] | None = None
 
+    def without_missing(self) -> "Dataset":
+        """Return the rows without missing values, with their labels."""
+        complete = ~np.isnan(self.rows).any(axis=1)
+        if complete.all():
+            return self
+        labels = None if self.labels is None else self.labels[complete]
+        title = f"{self.title}, of which {complete.sum():,} are complete"
+        return replace(self, rows=self.rows[complete], labels=labels, title=title)
+
     def split(self, num_test: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of the training and of the test rows, each in ascending order.
 

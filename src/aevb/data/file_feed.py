@@ -49,21 +49,21 @@ class FileFeed:
         tables: The data.
         scale: What a stored number is multiplied by.
         batch_size: M.
-        validation_rows: Numbers of the rows that are held out, counted over all tables, ascending.
-        held_out: These rows, if there are any.
+        other_rows: Numbers of the rows that are not learned from, counted over all tables, ascending.
+        held_out: Those of them that judge convergence, if there are any.
     """
 
     tables: list[Table]
     scale: float
     batch_size: int
-    validation_rows: np.ndarray
+    other_rows: np.ndarray
     held_out: tuple[Source, np.ndarray] | None
     end = "max_epochs"
 
     @property
     def num_rows(self) -> int:
-        """N, without held-out rows."""
-        return sum(table.num_rows for table in self.tables) - len(self.validation_rows)
+        """N, without the other rows."""
+        return sum(table.num_rows for table in self.tables) - len(self.other_rows)
 
     @cached_property
     def plan(self) -> ChunkPlan:
@@ -99,7 +99,7 @@ class FileFeed:
         def read(piece):
             number = piece.number
             for rows in piece.table.read(piece.start, piece.stop, size):
-                yield np.delete(rows, rows_in(self.validation_rows, number, len(rows)), axis=0)
+                yield np.delete(rows, rows_in(self.other_rows, number, len(rows)), axis=0)
                 number += len(rows)
 
         largest = max((piece.stop - piece.start) * row_bytes(piece.table) for piece in pieces)

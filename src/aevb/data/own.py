@@ -7,13 +7,24 @@ from pathlib import Path
 import numpy as np
 
 from aevb.data.binarization import kind_of
-from aevb.data.csv_file import read_csv
+from aevb.data.csv_file import read_csv, read_header
 from aevb.data.datasets import DATASETS, Dataset, load_dataset
 from aevb.data.image_folder import image_files, read_images
 from aevb.data.published import Report
 from aevb.data.scan import blocks
-from aevb.data.tables import FORMATS, DataFileError, memmap_table, open_tables, reading
+from aevb.data.tables import (
+    FORMATS,
+    DataFileError,
+    Table,
+    memmap_table,
+    open_tables,
+    parquet_columns,
+    parquet_labels,
+    parquet_table,
+    reading,
+)
 
+WITH_LABEL_COLUMNS = (".csv", ".parquet")
 _LABELS = ("y", "label", "labels", "target")  # of an array in a `.npz` file beside the rows
 
 
@@ -30,7 +41,7 @@ def open_dataset(
         source: A key of ``DATASETS``, or a path: a `.npy` file of rows (N, D) or images (N, height, width), a `.npz`
             file with one such array (and labels, if one of `y`, `label`, `labels`, `target` has N entries), a `.csv` or
             `.parquet` file, a folder of those, or a folder of pictures.
-        label_column: Column of a `.csv` file that holds labels, which are not learned from.
+        label_column: Column of a `.csv` or `.parquet` file that holds labels, which are not learned from.
         image_shape: (height, width) of rows that are images.
         report: Told about a download, see :func:`load_dataset`.
 
@@ -47,40 +58,78 @@ def open_dataset(
     if not path.exists():
         names = ", ".join(DATASETS)
         raise DataFileError(f"{source} is neither a data set's name ({names}) nor a file (looked from {Path.cwd()}).")
-    if label_column is not None and path.suffix != ".csv":
-        raise DataFileError(f"{source}: a column of labels (--label-column) is for .csv files.")
-    dataset = _read(path, label_column)
-    shape = image_shape or dataset.image_shape or _guessed_shape(dataset.rows)
-    if shape is not None and math.prod(shape) != dataset.rows.shape[1]:
+    if label_column is not None and path.suffix not in WITH_LABEL_COLUMNS:
+        raise DataFileError(
+            f"{source}: a column of labels (--label-column) is for {' and '.join(WITH_LABEL_COLUMNS)} files. In a .npz "
+            "file labels are an array y beside the rows; pictures have them by their subfolders."
+        )
+    return described(_read(path, label_column), source, image_shape)
+
+
+def described(
+    dataset: Dataset, source: str, image_shape: tuple[int, int] | None, num_rows: int | None = None
+) -> Dataset:
+    """Return a data set with its name, the shape of its images and its title; its rows may be some of more.
+
+    Raises:
+        DataFileError: The images' shape is not that of the rows.
+    """
+    rows = dataset.rows
+    shape = image_shape or dataset.image_shape or _guessed_shape(rows)
+    if shape is not None and math.prod(shape) != rows.shape[1]:
         height, width = shape
-        raise DataFileError(f"{source}: its rows have {dataset.rows.shape[1]} columns, not {height} x {width}.")
-    title = _title(path, dataset.rows, shape)
-    return replace(dataset, name=source, image_shape=shape, title=title, binarization=kind_of(dataset.rows))
+        raise DataFileError(f"{source}: its rows have {rows.shape[1]} columns, not {height} x {width}.")
+    title = _title(Path(source), len(rows) if num_rows is None else num_rows, rows.shape[1], shape)
+    return replace(dataset, name=source, image_shape=shape, title=title, binarization=kind_of(rows))
+
+
+def columns_of(path: Path) -> tuple[str, ...]:
+    """Return the columns of a `.csv` or `.parquet` file, by name or by number from 0; none of other data."""
+    if not path.is_file() or path.suffix not in WITH_LABEL_COLUMNS:
+        return ()
+    if path.suffix == ".parquet":
+        return parquet_columns(path)
+    with reading(path, "pandas.DataFrame.to_csv(path, index=False)"):
+        names, width = read_header(path)
+    return names or tuple(map(str, range(width)))
+
+
+def is_image_folder(path: Path) -> bool:
+    """Whether a path is a folder of pictures, and not of tables."""
+    return path.is_dir() and not any(file.suffix in FORMATS for file in path.iterdir()) and bool(image_files(path))
+
+
+def own_tables(path: Path, label_column: str | None) -> tuple[list[Table], tuple[int, int] | None]:
+    """Open the tables of a file or folder, images (N, height, width) as rows; return their shape too."""
+    if path.suffix == ".npy":
+        with reading(path, "np.save(path, X)"):
+            X = np.load(path, mmap_mode="r", allow_pickle=False)
+        shape = X.shape[1:] if X.ndim == 3 else None
+        return [memmap_table(X.reshape(len(X), -1) if shape else X, str(path))], shape
+    if path.suffix == ".parquet":
+        return [parquet_table(path, label_column)], None
+    return open_tables(path), None
+
+
+def own_labels(path: Path, label_column: str | None, num_rows: int) -> np.ndarray | None:
+    """Return the labels of a Parquet file's rows, or those beside the rows of a `.npz` file."""
+    if path.suffix == ".parquet" and label_column is not None:
+        return parquet_labels(path, label_column)
+    return _npz_labels(path, num_rows) if path.suffix == ".npz" else None
 
 
 def _read(path: Path, label_column) -> Dataset:
     name = str(path)
-    if path.is_dir() and not any(file.suffix in FORMATS for file in path.iterdir()) and image_files(path):
+    if is_image_folder(path):
         rows, shape, labels = read_images(path)
         return Dataset(name, rows, labels, shape, "", light_on_dark=True)
     if path.suffix == ".csv":
         with reading(path, "pandas.DataFrame.to_csv(path, index=False)"):
             rows, columns, labels = read_csv(path, label_column)
         return Dataset(name, rows, labels, None, "", columns=columns)
-    if path.suffix == ".npy":
-        return _from_npy(path)
-    tables = open_tables(path)
+    tables, shape = own_tables(path, label_column)
     rows = np.concatenate([block.copy() for _, _, block in blocks(tables)])
-    labels = _npz_labels(path, len(rows)) if path.suffix == ".npz" else None
-    return Dataset(name, rows, labels, None, "", columns=tables[0].columns)
-
-
-def _from_npy(path):
-    with reading(path, "np.save(path, X)"):
-        X = np.load(path, mmap_mode="r", allow_pickle=False)
-    shape = X.shape[1:] if X.ndim == 3 else None
-    table = memmap_table(X.reshape(len(X), -1) if X.ndim == 3 else X, str(path))
-    return Dataset(str(path), np.concatenate([block.copy() for _, _, block in blocks([table])]), None, shape, "")
+    return Dataset(name, rows, own_labels(path, label_column, len(rows)), shape, "", columns=tables[0].columns)
 
 
 def _npz_labels(path, num_rows):
@@ -95,6 +144,6 @@ def _guessed_shape(rows):
     return (side, side) if rows.dtype == np.uint8 and side >= 8 and side * side == rows.shape[1] else None
 
 
-def _title(path, rows, shape):
-    what = f"images of {shape[0]} x {shape[1]}" if shape else f"rows of {rows.shape[1]} columns"
-    return f"{path.name}, {len(rows):,} {what}"
+def _title(path, num_rows, num_columns, shape):
+    what = f"images of {shape[0]} x {shape[1]}" if shape else f"rows of {num_columns} columns"
+    return f"{path.name}, {num_rows:,} {what}"

@@ -11,6 +11,8 @@ from aevb.data.reading import Reading, decide
 from aevb.data.tables import Table
 from aevb.models import LIKELIHOODS
 
+NO_ROWS = np.zeros(0, int)
+
 
 class Scan(NamedTuple):
     """What a look at all rows found."""
@@ -26,6 +28,7 @@ def scan(
     keep: np.ndarray,
     *,
     any_support: bool,
+    left_out: np.ndarray = NO_ROWS,
     update: Callable[[float], None] = lambda share: None,
 ) -> Scan:
     """Read all rows once: decide how they are read, refuse bad values, measure the columns, keep some rows.
@@ -35,6 +38,7 @@ def scan(
         likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
         keep: Numbers of the rows to be kept, counted over all tables, ascending.
         any_support: Whether a decoder of the user's own decides what values are allowed.
+        left_out: Numbers of rows that are none of the data, ascending.
         update: Called with the share done.
 
     Raises:
@@ -43,14 +47,17 @@ def scan(
     total, dtype = sum(table.num_rows for table in tables), tables[0].dtype
     may_want_units = dtype != np.uint8 if likelihood == "auto" else _wants_units(likelihood)
     low, high, moments, kept, seen = None, None, None, [], 0
-    for _, _, block in blocks(tables):
+    for _, _, whole in blocks(tables):
+        block = np.delete(whole, rows_in(left_out, seen, len(whole)), axis=0)
+        kept.append(whole[rows_in(keep, seen, len(whole))])
+        seen += len(whole)
+        update(seen / total)
+        if not len(block):
+            continue
         low = block.min(axis=0) if low is None else np.minimum(low, block.min(axis=0))
         high = block.max(axis=0) if high is None else np.maximum(high, block.max(axis=0))
         if may_want_units:
             moments = merge(moments, block)
-        kept.append(block[rows_in(keep, seen, len(block))])
-        seen += len(block)
-        update(seen / total)
     assert low is not None
     assert high is not None
     reading = decide(dtype, low.min(), high.max(), likelihood)
@@ -59,7 +66,7 @@ def scan(
         check_columns_vary(low, high)
     units = None
     if moments is not None and _wants_units(reading.likelihood):
-        units = units_of(moments.mean, moments.squares / total)
+        units = units_of(moments.mean, moments.squares / moments.count)
     return Scan(reading, units, np.concatenate(kept))
 
 
@@ -94,6 +101,15 @@ def blocks(tables: list[Table]) -> Iterator[tuple[Table, int, np.ndarray]]:
             for rows in table.read(start, stop, block_rows(table.num_columns)):
                 yield table, first, rows
                 first += len(rows)
+
+
+def pick(tables: list[Table], numbers: np.ndarray) -> np.ndarray:
+    """Return the rows with these numbers, ascending and counted over all tables, in one pass through the files."""
+    kept, seen = [], 0
+    for _, _, block in blocks(tables):
+        kept.append(block[rows_in(numbers, seen, len(block))])  # a copy
+        seen += len(block)
+    return np.concatenate(kept)
 
 
 def rows_in(numbers: np.ndarray, first: int, count: int) -> np.ndarray:

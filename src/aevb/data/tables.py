@@ -48,6 +48,13 @@ class Table(NamedTuple):
     columns: tuple[str, ...] | None = None
 
 
+class SomeRows(NamedTuple):
+    """Tables without some of their rows, which are kept aside for other uses: data for `fit`."""
+
+    tables: list[Table]
+    left_out: np.ndarray  # numbers of those rows, counted over all tables, ascending
+
+
 def open_tables(path) -> list[Table]:
     """Open a data file, or all `.npy`, `.npz`, `.csv` and `.parquet` files of a folder in the order of their names.
 
@@ -131,18 +138,23 @@ def _open_csv(path: Path) -> Table:
 
 
 def _open_parquet(path: Path) -> Table:
-    try:
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{path}: reading Parquet needs pyarrow: pip install 'aevb[parquet]'") from error
-    with reading(path, "DataFrame.to_parquet(path)"):
-        file = pyarrow.parquet.ParquetFile(path)
-    schema, names = file.schema_arrow, tuple(file.schema_arrow.names)
-    types = [_arrow_number_type(field.type) for field in schema]
+    return parquet_table(path)
+
+
+def parquet_table(path: Path, label_column: str | None = None) -> Table:
+    """Return a Parquet file as a table, without its column of labels if it has one."""
+    file = _parquet_file(path)
+    schema = file.schema_arrow
+    if label_column is not None and label_column not in schema.names:
+        known = ", ".join(schema.names[:10])
+        raise DataFileError(f"{path}: there is no column {label_column!r}; its columns are {known}.")
+    names = tuple(name for name in schema.names if name != label_column)
+    types = [_arrow_number_type(schema.field(name).type) for name in names]
     words = [name for name, type_ in zip(names, types, strict=True) if type_ is None]
     if words or not names:
         which = "no numeric columns" if len(words) == len(names) else f"columns that are no numbers: {words[:5]}"
-        raise DataFileError(f"{path} has {which}. Encode categories, and leave out what is no number.")
+        advice = "Encode categories, leave out what is no number, or name the column of labels (--label-column)."
+        raise DataFileError(f"{path} has {which}. {advice}")
     if not file.metadata.num_rows:
         raise DataFileError(f"{path} has no rows. Leave it out.")
     dtype = _number_type(np.result_type(*types), str(path))
@@ -153,11 +165,33 @@ def _open_parquet(path: Path) -> Table:
         groups = [g for g, end in enumerate(ends) if start < end <= stop]
         with reading(path, "DataFrame.to_parquet(path)"):
             # A file of its own for each reader: they take turns. Without buffers, a large row group is not held whole.
-            reader = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16)
-            for batch in reader.iter_batches(size, row_groups=groups, use_threads=False):
+            reader = _parquet_file(path, pre_buffer=False, buffer_size=2**16)
+            for batch in reader.iter_batches(size, row_groups=groups, columns=list(names), use_threads=False):
                 yield _matrix(batch, dtype, f"{path}, rows {start} to {stop}")
 
     return Table(str(path), file.metadata.num_rows, len(names), dtype, read, cuts, names)
+
+
+def parquet_columns(path: Path) -> tuple[str, ...]:
+    """Return the names of all columns of a Parquet file."""
+    return tuple(_parquet_file(path).schema_arrow.names)
+
+
+def parquet_labels(path: Path, label_column: str) -> np.ndarray:
+    """Return one column of a Parquet file, which may hold words."""
+    file = _parquet_file(path)
+    with reading(path, "DataFrame.to_parquet(path)"):
+        labels = np.asarray(file.read(columns=[label_column]).column(0).to_pylist())
+    return labels if labels.dtype.kind in "iufb" else labels.astype(str)
+
+
+def _parquet_file(path, **options):
+    try:
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{path}: reading Parquet needs pyarrow: pip install 'aevb[parquet]'") from error
+    with reading(path, "DataFrame.to_parquet(path)"):
+        return pyarrow.parquet.ParquetFile(path, **options)
 
 
 def _matrix(batch, dtype, name) -> np.ndarray:

@@ -12,8 +12,8 @@ from aevb.data.binarization import DynamicBinarization, binarize, level_scale
 from aevb.data.checks import check_rows, column_units
 from aevb.data.file_feed import FileFeed, row_bytes
 from aevb.data.reading import Reading, read_matrix, read_training_data
-from aevb.data.scan import blocks, scan
-from aevb.data.tables import memmap_table, open_tables
+from aevb.data.scan import NO_ROWS, blocks, scan
+from aevb.data.tables import SomeRows, memmap_table, open_tables
 from aevb.models import LIKELIHOODS
 from aevb.training import Feed, Resident, Source
 from aevb.training.progress import ShareDone
@@ -47,7 +47,7 @@ def open_training_data(estimator, X: Any, wishes: Wishes, key: Array) -> Trainin
     Args:
         estimator: Whose number and names of columns are set.
         X: An array or a data frame; grey levels as a :class:`DynamicBinarization`; the path of a file or folder; an
-            iterator, iterable or function that gives batches.
+            iterator, iterable or function that gives batches; tables without some rows as :class:`SomeRows`.
         wishes: What is wanted.
         key: Random key of the choice of held-out rows.
 
@@ -58,6 +58,8 @@ def open_training_data(estimator, X: Any, wishes: Wishes, key: Array) -> Trainin
         raise ValueError("validation_data: is for data that are an array. Leave it out.")
     if isinstance(X, DynamicBinarization):
         return _from_levels(estimator, X, wishes, key)
+    if isinstance(X, SomeRows):
+        return _from_tables(estimator, X.tables, wishes, key, X.left_out)
     if isinstance(X, str | os.PathLike):
         return _from_tables(estimator, open_tables(X), wishes, key)
     if isinstance(X, np.memmap) and X.nbytes > IN_MEMORY_BYTES:
@@ -69,7 +71,9 @@ def open_training_data(estimator, X: Any, wishes: Wishes, key: Array) -> Trainin
 
 def _is_matrix(X):
     is_large = isinstance(X, np.memmap) and X.nbytes > IN_MEMORY_BYTES
-    return isinstance(X, DynamicBinarization) or not (isinstance(X, str | os.PathLike) or gives_batches(X) or is_large)
+    return isinstance(X, DynamicBinarization) or not (
+        isinstance(X, str | os.PathLike | SomeRows) or gives_batches(X) or is_large
+    )
 
 
 def gives_batches(X) -> bool:
@@ -121,22 +125,30 @@ def _around(rows, batch_size):
     return train_rows, batch_size, validation_rows
 
 
-def _from_tables(estimator, tables, wishes, key):
+def is_large(tables) -> bool:
+    """Whether the rows of tables are read a piece at a time, and not loaded."""
+    return sum(table.num_rows for table in tables) * row_bytes(tables[0]) > IN_MEMORY_BYTES
+
+
+def _from_tables(estimator, tables, wishes, key, left_out=NO_ROWS):
     names, num_rows = tables[0].columns, sum(table.num_rows for table in tables)
-    is_small = num_rows * row_bytes(tables[0]) <= IN_MEMORY_BYTES
+    is_small = not is_large(tables) and not len(left_out)
     some = (rows.copy() for _, _, rows in blocks(tables))
     X = read_matrix(estimator, np.concatenate(list(some)) if is_small else next(some), reset=True)
-    if names is not None:
+    if names is not None and not len(left_out):  # then whoever left them out goes on with arrays
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     if is_small:
         return _from_matrix(X, wishes, key)
-    num_held_out = _num_held_out(num_rows, wishes.held_out_fraction, MAX_HELD_OUT)
-    validation_rows = np.sort(_generator(key).choice(num_rows, num_held_out, replace=False, shuffle=False))
+    num_held_out = _num_held_out(num_rows - len(left_out), wishes.held_out_fraction, MAX_HELD_OUT)
+    num_drawn = num_held_out + len(left_out)  # enough, if all that are left out are among them
+    drawn = _generator(key).choice(num_rows, num_drawn, replace=False, shuffle=len(left_out) > 0)
+    validation_rows = np.sort(drawn[~np.isin(drawn, left_out)][:num_held_out])
+    options = {"any_support": wishes.any_support, "left_out": left_out}
     with ShareDone(wishes.progress, "reading") as bar:
-        found = scan(tables, wishes.likelihood, validation_rows, any_support=wishes.any_support, update=bar.update)
+        found = scan(tables, wishes.likelihood, validation_rows, **options, update=bar.update)
     scale = found.reading.scale
     held_out = (Source(found.kept, scale), np.arange(num_held_out)) if num_held_out else None
-    feed = FileFeed(tables, scale, wishes.batch_size, validation_rows, held_out)
+    feed = FileFeed(tables, scale, wishes.batch_size, np.union1d(validation_rows, left_out), held_out)
     return TrainingData(found.reading, found.units, feed)
 
 

@@ -1,14 +1,19 @@
 """Data of a run, cut into what is learned from and what is kept aside."""
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from aevb.data.binarization import binarize
 from aevb.data.checks import check_parameter, check_rows
-from aevb.data.datasets import Dataset
-from aevb.data.own import open_dataset
+from aevb.data.datasets import DATASETS, Dataset
+from aevb.data.own import described, is_image_folder, open_dataset, own_labels, own_tables
+from aevb.data.scan import pick
+from aevb.data.tables import SomeRows
+
+MAX_ROWS = 10_000  # of data larger than memory: kept aside, and shown
 
 
 @dataclass(frozen=True)
@@ -19,8 +24,9 @@ class DataSettings:
         source: Name of a data set, or a path.
         binarization: What grey levels are taken for; None: as the data come.
         test_fraction: Share of the rows kept aside; a published split goes before it.
-        label_column: Of a `.csv` file.
+        label_column: Of a `.csv` or `.parquet` file.
         image_shape: (height, width).
+        drop_missing: Whether rows with missing values are left out, and not refused.
         seed: Of the split and of the binary draws.
     """
 
@@ -29,6 +35,7 @@ class DataSettings:
     test_fraction: float = 0.1
     label_column: str | None = None
     image_shape: tuple[int, int] | None = None
+    drop_missing: bool = False
     seed: int = 0
 
     def written(self) -> dict[str, Any]:
@@ -39,15 +46,16 @@ class DataSettings:
 class Trial(NamedTuple):
     """The data of a run."""
 
-    dataset: Dataset  # as it came
+    dataset: Dataset  # as it came; of data larger than memory some rows
     learn: Any  # what `fit` takes
     valid: Any  # its validation_data, or None
-    train: np.ndarray  # (N, D): the rows to learn from, as numbers that a model takes
+    train: np.ndarray  # (N, D): the rows to learn from, as numbers that a model takes; some of them if they are many
     test: np.ndarray  # (n, D): those kept aside
     train_labels: np.ndarray | None
     test_labels: np.ndarray | None
     split: str  # in words
     binarization: str  # in one word
+    num_train: int  # N
 
 
 def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
@@ -61,10 +69,18 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     if settings.image_shape is not None:
         height, width = settings.image_shape
         height_and_width = (height, width)
+    if (tables := large_tables(settings.source, settings.label_column)) is not None:
+        return _prepare_large(settings, *tables, height_and_width)
     dataset = open_dataset(
         settings.source, label_column=settings.label_column, image_shape=height_and_width, report=report
     )
-    check_rows(dataset.rows, None, name=settings.source)  # here, where a row's number is that in the file
+    if settings.drop_missing:
+        dataset = dataset.without_missing()
+    try:
+        check_rows(dataset.rows, None, name=settings.source)  # here, where a row's number is that in the file
+    except ValueError as error:
+        has_holes = np.isnan(dataset.rows).any() and not np.isinf(dataset.rows).any()
+        raise ValueError(f"{error} Or leave them out: --drop-missing." if has_holes else str(error)) from None
     parts, split = _parts(dataset, settings)
     how = settings.binarization or "grey"
     # Each part has draws of its own, so that it does not matter which others are loaded.
@@ -75,8 +91,34 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     binarization = dataset.binarization if how == "grey" else how
     return Trial(
         dataset, learn, fixed.get("valid"), fixed["train"], fixed["test"], labels["train"], labels["test"], split,
-        binarization,
+        binarization, len(parts["train"]),
     )  # fmt: skip
+
+
+def _prepare_large(settings, tables, shape, image_shape):
+    """Keep some rows aside, and some of the others in memory to be drawn; `fit` reads the files a piece at a time."""
+    if settings.binarization not in (None, "grey"):
+        raise ValueError(
+            f"binarization={settings.binarization!r}: {settings.source} is read a piece at a time, as it comes. "
+            "Binarize it before."
+        )
+    num_rows = sum(table.num_rows for table in tables)
+    num_test = _num_test(settings, num_rows)
+    rng = np.random.default_rng(settings.seed)
+    chosen = rng.choice(num_rows, min(min(num_test, MAX_ROWS) + MAX_ROWS, num_rows), replace=False)
+    test, shown = np.sort(chosen[: min(num_test, MAX_ROWS)]), np.sort(chosen[min(num_test, MAX_ROWS) :])
+    rows = pick(tables, np.sort(chosen))
+    check_rows(rows, None, name=settings.source)
+    is_test = np.isin(np.sort(chosen), test)
+    every = own_labels(Path(settings.source), settings.label_column, num_rows)
+    labels = (None, None) if every is None else (every[shown], every[test])
+    dataset = Dataset(settings.source, rows, None, shape, "", columns=tables[0].columns)
+    dataset = described(dataset, settings.source, image_shape, num_rows)
+    split = f"test: {len(test):,} of {num_rows:,} rows, at random, no part in learning"
+    learn = SomeRows(tables, test)
+    return Trial(
+        dataset, learn, None, rows[~is_test], rows[is_test], *labels, split, dataset.binarization, num_rows - len(test)
+    )
 
 
 def _parts(dataset, settings):
@@ -84,12 +126,29 @@ def _parts(dataset, settings):
         sizes = ", ".join(f"{name} {len(rows):,}" for name, rows in dataset.parts.items())
         return dataset.parts, f"as published or in the literature: {sizes}"
     num_rows = len(dataset.rows)
-    num_test = int(settings.test_fraction * num_rows)
-    if num_test < 1 or num_rows - num_test < 2:
-        raise ValueError(f"{settings.source} has {num_rows} rows: too few to learn from some and keep others aside.")
+    num_test = _num_test(settings, num_rows)
     train, test = dataset.split(num_test, settings.seed)
     how = "by label in proportion" if dataset.labels is not None else "at random"
     return {"train": train, "test": test}, f"test: {num_test} of {num_rows} rows, {how}, no part in learning"
+
+
+def _num_test(settings, num_rows):
+    num_test = int(settings.test_fraction * num_rows)
+    if num_test < 1 or num_rows - num_test < 2:
+        raise ValueError(f"{settings.source} has {num_rows} rows: too few to learn from some and keep others aside.")
+    return num_test
+
+
+def large_tables(source: str, label_column: str | None = None):
+    """Return the tables of data that do not fit into memory, and the shape of their images; None for other data."""
+    from aevb.data.training_data import is_large
+
+    path = Path(source)
+    may_be_large = path.suffix in (".npy", ".npz", ".parquet") or path.is_dir()
+    if source in DATASETS or not path.exists() or not may_be_large or is_image_folder(path):
+        return None
+    tables, shape = own_tables(path, label_column)
+    return (tables, shape) if is_large(tables) else None
 
 
 def _fixed(rows, how, seed):

@@ -3,6 +3,7 @@
 Paper: §2.3.
 """
 
+import jax.numpy as jnp
 from jax import Array
 
 from aevb.distributions import reparameterize
@@ -58,7 +59,11 @@ def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array
     """Return estimator A with its two terms, both by the same samples."""
     q, p = recognition(x), generative.latent_distribution()
     z = reparameterize(q).transform(epsilon)  # (L, J)
-    return Terms.of(*average(lambda z: (generative.log_likelihood(x, z), q.log_prob(z) - p.log_prob(z)), z))
+
+    def one_sample(z):
+        return generative.log_likelihood(x, z), jnp.asarray(q.log_prob(z)) - jnp.asarray(p.log_prob(z))
+
+    return Terms.of(*average(one_sample, z))
 
 
 def terms_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:

@@ -25,6 +25,10 @@ class FittedPosterior:
         stopped_because: ``"max_steps"``, ``"interrupted"`` or ``"diverged"``.
         seed: Of the draws to come.
         warnings: Why it should not be trusted, one sentence a reason.
+
+    Attributes:
+        mean: Averages of the variables over the draws, shaped as one draw; `std` likewise.
+        distribution: The fitted numpyro distribution.
     """
 
     posterior: Posterior

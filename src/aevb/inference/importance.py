@@ -46,7 +46,13 @@ def importance(
         Values (N,), standard errors (N,), and the diagnostics ``effective_sample_size`` and ``k_hat``.
     """
     weights = _log_weights((generative, recognition), x, keys, num_samples=num_samples, defensive=float(defensive))
-    log_weights = np.asarray(weights, np.float64)
+    return estimate_from(weights)
+
+
+def estimate_from(log_weights) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Return values, standard errors and diagnostics of log weights (N, L)."""
+    log_weights = np.asarray(log_weights, np.float64)
+    num_samples = log_weights.shape[-1]
     values = log_mean_exp(log_weights)
     inverse_size = np.exp(log_mean_exp(2 * log_weights) - 2 * values) / num_samples
     std_errors = np.sqrt(np.maximum(inverse_size - 1 / num_samples, 0))

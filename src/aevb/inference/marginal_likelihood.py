@@ -11,6 +11,7 @@ from aevb.inference.ais import SCHEDULES, ais
 from aevb.inference.densities import DENSITIES
 from aevb.inference.harmonic import harmonic
 from aevb.inference.importance import importance
+from aevb.inference.laplace import laplace
 from aevb.inference.parallel import SharedProgress, side_by_side
 from aevb.inference.pareto import k_hat_threshold
 from aevb.inference.quadrature import NUM_POINTS, quadrature
@@ -19,9 +20,18 @@ from aevb.inference.rows import row_keys
 from aevb.models import GenerativeModel, RecognitionModel, has_real_support
 
 # Name -> method(generative, recognition, x, keys, num_samples=..., **options) -> (values, std_errors, diagnostics).
-METHODS: dict[str, Callable] = {"importance": importance, "hmc": harmonic, "ais": ais, "quadrature": quadrature}
+METHODS: dict[str, Callable] = {
+    "importance": importance,
+    "laplace": laplace,
+    "hmc": harmonic,
+    "ais": ais,
+    "quadrature": quadrature,
+}
+# What others call them.
+OTHER_NAMES = {"iwae": "importance", "is": "importance", "harmonic": "hmc", "annealed": "ais", "grid": "quadrature"}
 # Rows at once: grids and kernels take more memory a row than chains do.
-BATCH_SIZES = {"importance": 128, "hmc": 256, "ais": 64, "quadrature": 32}
+BATCH_SIZES = {"importance": 128, "laplace": 128, "hmc": 256, "ais": 64, "quadrature": 32}
+_REMEDIES = {"importance": "method='laplace'"}
 RELIABLE_DIMENSIONS = 4  # of appendix D's estimator: "less then 5 dimensions"
 
 
@@ -43,6 +53,8 @@ def log_likelihood(
     ============== ======================================= ========================== ==================================
     "importance"   weighs samples of the encoder, and some samples                    the encoder is good: see k-hat
                    of the prior
+    "laplace"      the same around each row's own modes,   samples                    the encoder is not that good, or
+                   which are climbed to                                               there is none
     "hmc"          appendix D: averages over the posterior samples                    up to 5 latent dimensions
     "ais"          anneals from the prior                  temperatures               any model; slow, the most reliable
     "quadrature"   integrates on a grid                    not used                   one or two latent dimensions
@@ -56,8 +68,8 @@ def log_likelihood(
         method: A key of ``METHODS``.
         num_samples: See the table.
         options: Of the method: see :func:`~aevb.inference.importance.importance`,
-            :func:`~aevb.inference.harmonic.harmonic`, :func:`~aevb.inference.ais.ais` and
-            :func:`~aevb.inference.quadrature.quadrature`.
+            :func:`~aevb.inference.laplace.laplace`, :func:`~aevb.inference.harmonic.harmonic`,
+            :func:`~aevb.inference.ais.ais` and :func:`~aevb.inference.quadrature.quadrature`.
 
     Returns:
         A :class:`~aevb.inference.result.LogLikelihood`. Its ``warnings`` say when not to trust it.
@@ -98,7 +110,8 @@ def log_likelihood(
 
 def _check(generative, recognition, method, num_samples, options):
     if method not in METHODS:
-        raise ValueError(f"method={method!r} is not known. Use one of {', '.join(map(repr, METHODS))}.")
+        meant = f" Did you mean {OTHER_NAMES[method]!r}?" if method in OTHER_NAMES else ""
+        raise ValueError(f"method={method!r} is not known.{meant} Use one of {', '.join(map(repr, METHODS))}.")
     if method == "importance" and recognition is None:
         raise ValueError(
             'method="importance" samples from the encoder, and recognition is None. '
@@ -131,6 +144,8 @@ def _check(generative, recognition, method, num_samples, options):
         ("num_leapfrog", 1),
         ("num_tuning", 20),
         ("num_proposals", 1),
+        ("num_modes", 1),
+        ("num_steps", 1),
         ("num_points", 9),
     ]:
         if options.get(name) is not None and options[name] < smallest:
@@ -168,8 +183,7 @@ def _warnings(method, latent_dim, num_samples, values, std_errors, diagnostics) 
         warn(
             diagnostics["k_hat"] > limit,
             f"k-hat is above {limit:.2f}, so a few samples carry the estimate: values are probably too low and their "
-            f"errors too small; use {'more samples or ' if method == 'hmc' else 'method=' + repr('hmc') + ' or '}"
-            "method='ais'",
+            f"errors too small; use {_REMEDIES.get(method, 'more samples')} or method='ais'",
         )
     if "r_hat" in diagnostics:
         warn(diagnostics["r_hat"] > 1.05, "chains disagree (r-hat above 1.05): raise num_tuning or num_samples")

@@ -3,7 +3,7 @@
 from aevb.models.assembly import OWN_PARTS, assemble, check_models, has_real_support
 from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
-from aevb.models.log_joint import LogJoint, check_log_joint, check_supports
+from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.posteriors import FAMILIES, POSTERIORS, DistributionMLP, standard_normal
 from aevb.models.recognition import RecognitionModel
@@ -45,4 +45,5 @@ __all__ = [
     "split",
     "standard_models",
     "standard_normal",
+    "unused_variables",
 ]

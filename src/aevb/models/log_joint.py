@@ -30,12 +30,7 @@ class LogJoint(NamedTuple):
 
 def check_log_joint(model: LogJoint, posterior: Posterior, local: Any, data: Any) -> None:
     """Refuse a log joint that is no number for these variables, by tracing alone."""
-    key = jax.random.key(0)
-
-    def variables_of(q):
-        return q.read(q.transform(q.draw_noise(key)))[0]
-
-    variables = jax.eval_shape(lambda: variables_of(posterior))
+    variables = jax.eval_shape(lambda: _variables_of(posterior))
     _check_number(model.name_of_first, lambda v: model.of_variables(v, data), variables, variables)
     if model.log_likelihood is None:
         return
@@ -44,9 +39,24 @@ def check_log_joint(model: LogJoint, posterior: Posterior, local: Any, data: Any
     if local is None:
         _check_number("log_likelihood", lambda v: log_likelihood(v, x), variables, variables)
     else:
-        z = jax.eval_shape(lambda: variables_of(local.at(x, jnp.zeros((), int))))
+        z = jax.eval_shape(lambda: _variables_of(local.at(x, jnp.zeros((), int))))
         names = {**_as_dict(variables), **_as_dict(z)}
         _check_number("log_likelihood", lambda both: log_likelihood(*both, x), (variables, z), names)
+
+
+def unused_variables(model: LogJoint, posterior: Posterior, local: Any, data: Any) -> list[str]:
+    """Return the names of the variables that the log joint never reads, by tracing alone."""
+    variables = jax.eval_shape(lambda: _variables_of(posterior))
+    if not isinstance(variables, dict):
+        return []
+    terms = [lambda v: model.of_variables(v, data)]
+    if model.log_likelihood is not None:
+        log_likelihood: Any = model.log_likelihood
+        x = jax.tree.map(lambda array: jnp.asarray(array)[0], data)
+        z = [] if local is None else [_variables_of(local.at(x, jnp.zeros((), int)))]
+        terms.append(lambda v: log_likelihood(v, *z, x))
+    used = set().union(*(_names_read(term, variables) for term in terms))
+    return [name for name in variables if name not in used]
 
 
 def check_supports(posterior: Posterior, variables: Variables) -> None:
@@ -67,6 +77,18 @@ def check_supports(posterior: Posterior, variables: Variables) -> None:
                 'on that support (LogNormal for positive numbers), or a named family such as "full-gaussian", which '
                 "is taken there by a bijection."
             )
+
+
+def _variables_of(q):
+    return q.read(q.transform(q.draw_noise(jax.random.key(0))))[0]
+
+
+def _names_read(function, variables):
+    """Return the names of which some array is an input of any operation of the function."""
+    jaxpr = jax.make_jaxpr(function)(variables).jaxpr
+    read = {id(variable) for equation in jaxpr.eqns for variable in equation.invars} | set(map(id, jaxpr.outvars))
+    inputs = jax.tree.unflatten(jax.tree.structure(variables), [id(variable) in read for variable in jaxpr.invars])
+    return {name for name, is_read in inputs.items() if any(jax.tree.leaves(is_read))}
 
 
 def _check_number(name, function, arguments, variables):

@@ -1,12 +1,13 @@
 """Pictures of a model and what it learned. They need Matplotlib, which comes with ``aevb[demo]``."""
 
-from aevb.report.images import manifold, reconstructions, samples
+from aevb.report.images import compare, manifold, reconstructions, samples, sheet
 from aevb.report.learning import learning_curve
 from aevb.report.plots import latent_scatter
 from aevb.report.references import grey_level_ceiling, independent_pixels
 from aevb.tasks import manifold_grid
 
 __all__ = [
+    "compare",
     "grey_level_ceiling",
     "independent_pixels",
     "latent_scatter",
@@ -15,4 +16,5 @@ __all__ = [
     "manifold_grid",
     "reconstructions",
     "samples",
+    "sheet",
 ]

@@ -77,6 +77,22 @@ def reconstructions(
     return pairs(path, bands, "Reconstructions", subtitle, **look)
 
 
+def compare(path, bands: dict[str, np.ndarray], image_shape: tuple[int, int], *, cmap: str = INK_ON_PAPER) -> Path:
+    """Draw several versions of the same grey images, in [0, 1], below each other; what is missing (NaN) is grey.
+
+    Args:
+        path: Where the PNG goes.
+        bands: (n, D) by name: the versions.
+        image_shape: (height, width) of a row as an image.
+        cmap: Matplotlib's name of a colour map.
+
+    Returns:
+        The path.
+    """
+    bands = {name: np.where(np.isnan(rows), 0.35, rows) for name, rows in bands.items()}
+    return pairs(path, bands, "", "", image_shape=image_shape, limits=(0.0, 1.0), cmap=cmap)
+
+
 def pairs(
     path,
     bands: dict[str, np.ndarray],
@@ -104,14 +120,14 @@ def pairs(
         The path.
     """
     starts = range(0, len(next(iter(bands.values()))), columns)
-    cell, left, space, top = 0.7, 1.35, 0.3, 0.92
+    cell, left, space, top = 0.7, 1.35, 0.3, 0.92 if title else 0.0
     cell_height = cell * image_shape[0] / image_shape[1]
     block_height = len(bands) * cell_height + space
     figure = new_figure(left + columns * cell + 0.3, top + len(starts) * block_height)
     write_title(figure, title, subtitle)
     for number, start in enumerate(starts):
         for place, (name, rows) in enumerate(bands.items()):
-            images = rows[start : start + columns].reshape(-1, *image_shape)
+            images = _apart(rows[start : start + columns].reshape(-1, *image_shape))
             width = len(images) * cell
             bottom = (len(starts) - number) * block_height - (place + 1) * cell_height
             axes = image_axes(figure, (left, bottom, width, cell_height))
@@ -170,14 +186,19 @@ def sheet(
     Returns:
         The path.
     """
-    images = np.asarray(rows).reshape(-1, *image_shape)
+    images = _apart(np.asarray(rows).reshape(-1, *image_shape))
     columns = min(columns, len(images))
     whole = tile(images, columns)
     width = 0.7 * columns
     height = width * whole.shape[0] / whole.shape[1]
     figure = new_figure(width, height)
-    show(image_axes(figure, (0, 0, width, height)), whole, limits_of(vae, images), cmap)
+    show(image_axes(figure, (0, 0, width, height)), whole, limits_of(vae, rows), cmap)
     return save(figure, path)
+
+
+def _apart(images):
+    """Return images with an empty line of pixels at the right and below."""
+    return np.pad(np.asarray(images, float), ((0, 0), (0, 1), (0, 1)), constant_values=np.nan)
 
 
 def show(axes, sheet, limits, cmap) -> None:

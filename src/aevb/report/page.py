@@ -59,7 +59,7 @@ def _facts(folder, vae, trial, metrics, pictures, command) -> dict[str, Any]:
     return {
         "name": folder.name,
         "title": trial.dataset.title,
-        "num_train": len(trial.train),
+        "num_train": trial.num_train,
         "num_test": len(trial.test),
         "split": trial.split,
         "binarization": _BINARIZATIONS[trial.binarization],

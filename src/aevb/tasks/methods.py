@@ -178,7 +178,7 @@ class TaskMethods:
         Args:
             X: (n, D).
             method: ``"bound"``, the lower bound of log p(x); or a method of :meth:`log_likelihood`: ``"importance"``,
-                ``"hmc"``, ``"ais"``, ``"quadrature"``.
+                ``"laplace"``, ``"hmc"``, ``"ais"``, ``"quadrature"``.
             num_samples: Draws of z for each row.
             options: Of the method.
 

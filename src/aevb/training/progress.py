@@ -8,7 +8,7 @@ from rich.progress import Progress as RichProgress
 
 
 class ShareDone:
-    """Context manager around a bar for work of which only the share done is known.
+    """Context manager around a bar for work of which only the share done is known; there is none outside a terminal.
 
     Args:
         enabled: Whether to show anything.
@@ -17,7 +17,9 @@ class ShareDone:
 
     def __init__(self, enabled: bool, what: str):
         columns = BarColumn(bar_width=24), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn()
-        self._bar = RichProgress(TextColumn(what), *columns, console=Console(stderr=True), disable=not enabled)
+        console = Console(stderr=True)
+        disable = not (enabled and console.is_terminal)
+        self._bar = RichProgress(TextColumn(what), *columns, console=console, disable=disable)
         self._task = self._bar.add_task(what, total=1.0)
 
     def __enter__(self) -> "ShareDone":

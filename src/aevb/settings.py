@@ -1,0 +1,77 @@
+"""What the arguments of `VAE` may be, and which of its methods they leave."""
+
+import numpy as np
+import optax
+
+from aevb.data.checks import check_parameter
+from aevb.estimators import ESTIMATORS
+from aevb.learners import LEARNERS, OPTIMIZERS
+from aevb.models import LIKELIHOODS, POSTERIORS
+from aevb.networks import ACTIVATIONS, INITIALIZATIONS
+
+
+def check_settings(vae) -> None:
+    """Refuse arguments of a `VAE` that cannot be used.
+
+    Raises:
+        ValueError: Naming the argument, what was given, and what is allowed.
+    """
+    check_parameter("latent_dim", vae.latent_dim, kind=int, low=1)
+    check_parameter("likelihood", vae.likelihood, choices=("auto", *LIKELIHOODS))
+    check_parameter("activation", vae.activation, choices=ACTIVATIONS)
+    check_parameter("posterior", vae.get_params()["posterior"], choices=POSTERIORS)
+    check_parameter("learner", vae.learner, choices=LEARNERS)
+    check_parameter("estimator", vae.estimator, choices=ESTIMATORS)
+    check_parameter("num_samples", vae.num_samples, kind=int, low=1)
+    check_parameter("batch_size", vae.batch_size, kind=int, low=1)
+    check_parameter("init", vae.init, choices=INITIALIZATIONS)
+    check_parameter("max_epochs", vae.max_epochs, kind=int, low=1)
+    check_parameter("validation_fraction", vae.validation_fraction, kind=float, low=0, high=0.9)
+    check_parameter("parameter_prior", vae.parameter_prior, choices=("normal", None))
+    if vae.patience is not None:
+        check_parameter("patience", vae.patience, kind=int, low=1)
+    if vae.learning_rate is not None:
+        check_parameter("learning_rate", vae.learning_rate, kind=float, above=0)
+    if not isinstance(vae.optimizer, optax.GradientTransformation):
+        check_parameter("optimizer", vae.optimizer, choices=OPTIMIZERS)
+    check_parameter("forgetting", vae.forgetting, kind=float, low=0, high=1)
+    if vae.forgetting and vae.optimizer != "adagrad":
+        raise ValueError(f"forgetting={vae.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
+    for width in vae._hidden_widths():
+        check_parameter("hidden", width, kind=int, low=1)
+    if vae.learner == "full-vb":
+        check_parameter("estimator (learner='full-vb')", vae.estimator, choices=("sgvb-b", "sgvb-a"))
+    if not isinstance(vae.amortized, bool | np.bool_):
+        raise ValueError(f"amortized={vae.amortized!r} has to be True or False.")
+    if vae.learner != "aevb" and not vae.amortized:
+        raise ValueError(f"amortized=False is for learner='aevb', and learner={vae.learner!r} was given.")
+    if vae.encoder is not None and not vae._has_encoder():
+        reason = f"learner={vae.learner!r}" if vae.amortized else "amortized=False"
+        raise ValueError(
+            f"encoder: {reason} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
+        )
+
+
+def learns_an_encoder(vae) -> bool:
+    """Whether there is a bound; raises an AttributeError with the reason if not."""
+    if vae.learner == "mcem":
+        raise AttributeError(
+            "learner='mcem' learns no encoder, so there is no bound, and no learning from batches that are seen once. "
+            'transform(X) gives posterior means, log_likelihood(X, method="hmc") estimates log p(x).'
+        )
+    return True
+
+
+def learns_from_batches(vae) -> bool:
+    """Whether batches that are seen once teach anything; raises an AttributeError with the reason if not."""
+    if vae.learner == "full-vb":
+        raise AttributeError(
+            "learner='full-vb' weighs its prior against the size of the data set, which batches that are seen once do "
+            "not have. Call fit(X) with all rows."
+        )
+    if not vae.amortized:
+        raise AttributeError(
+            "amortized=False keeps a q(z) for each training row, and improves it at each visit: there is no learning "
+            "from batches that are seen once. Call fit(X), or set amortized=True."
+        )
+    return learns_an_encoder(vae)

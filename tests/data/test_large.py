@@ -1,0 +1,108 @@
+"""Commands on files larger than memory, which are small here and taken for large."""
+
+import numpy as np
+import pytest
+
+from aevb import VAE
+from aevb.data import DataFileError, open_dataset, training_data
+from aevb.data.file_feed import FileFeed
+from aevb.data.trial import DataSettings, prepare
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3000, 4)).astype(np.float32)
+
+
+@pytest.fixture
+def _everything_is_large(monkeypatch):
+    """No file may be loaded whole: what wants all rows in memory is gone."""
+    monkeypatch.setattr(training_data, "IN_MEMORY_BYTES", 1000)
+    monkeypatch.delattr(training_data, "Resident")
+    monkeypatch.setattr("aevb.data.trial.MAX_ROWS", 100)
+    monkeypatch.setattr("aevb.data.trial.open_dataset", None)
+
+
+def write(folder, kind):
+    if kind == "folder":
+        (folder / "parts").mkdir()
+        for number in range(3):
+            np.save(folder / "parts" / f"{number}.npy", X[1000 * number : 1000 * (number + 1)])
+        return folder / "parts"
+    path = folder / f"data{kind}"
+    if kind == ".npy":
+        np.save(path, X)
+    elif kind == ".npz":
+        np.savez(path, X=X, y=np.arange(3000))
+    else:
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame(X, columns=list("abcd")).assign(kind=[f"row {number}" for number in range(3000)])
+        frame.to_parquet(path, row_group_size=500)
+    return path
+
+
+@pytest.mark.usefixtures("_everything_is_large")
+@pytest.mark.parametrize("kind", [".npy", ".npz", ".parquet", "folder"])
+def test_a_trial_keeps_rows_aside_and_the_rest_on_disk(tmp_path, kind):
+    label_column = "kind" if kind == ".parquet" else None
+    trial = prepare(DataSettings(str(write(tmp_path, kind)), label_column=label_column))
+    assert (len(trial.train), len(trial.test), trial.num_train) == (100, 100, 2900)
+    assert "3,000 rows of 4 columns" in trial.dataset.title
+    left_out = trial.learn.left_out
+    np.testing.assert_array_equal(trial.test, X[left_out])
+    assert not set(map(bytes, trial.train)) & set(map(bytes, trial.test))
+    if kind == ".parquet":
+        assert list(trial.test_labels) == [f"row {number}" for number in left_out]
+    if kind == ".npz":
+        np.testing.assert_array_equal(trial.test_labels, left_out)
+
+
+@pytest.mark.usefixtures("_everything_is_large")
+def test_fit_streams_all_rows_but_those_kept_aside(tmp_path, monkeypatch):
+    trial = prepare(DataSettings(str(write(tmp_path, ".npy"))))
+    feeds = []
+    monkeypatch.setattr(training_data, "FileFeed", lambda *given: feeds.append(FileFeed(*given)) or feeds[0])
+    vae = VAE(latent_dim=1, hidden=(5,), batch_size=50, max_epochs=1, progress=False).fit(trial.learn)
+    (feed,) = feeds
+    held_out = np.asarray(feed.held_out[0].read(feed.held_out[1]))
+    assert len(held_out) == 290  # a tenth of the rest
+    assert not set(map(bytes, held_out)) & set(map(bytes, trial.test))
+    assert feed.num_rows == 3000 - 100 - 290
+    chunks = [rows for _, chunks in feed.stretches(training_data.jax.random.key(0), 1) for rows in chunks]
+    read = {bytes(row) for chunk in chunks for row in np.asarray(chunk.source.read(chunk.rows))}
+    others = set(map(bytes, trial.test)) | set(map(bytes, held_out))
+    assert not read & others
+    assert len(read) >= 2600
+    assert vae.history_[0]["samples"] >= 2600
+    # Held-out rows come from all over the file, and units only from rows that are not kept aside.
+    places = np.flatnonzero([bytes(row) in set(map(bytes, held_out)) for row in X])
+    assert places.mean() == pytest.approx(1500, abs=300)
+
+
+def test_units_leave_out_what_is_kept_aside(tmp_path):
+    from aevb.data.scan import scan
+    from aevb.data.tables import open_tables
+
+    Y = X.copy()
+    Y[-10:] = 1e6
+    np.save(tmp_path / "y.npy", Y)
+    found = scan(
+        open_tables(tmp_path / "y.npy"), "gaussian", np.array([5]), any_support=False, left_out=np.arange(2990, 3000)
+    )
+    np.testing.assert_allclose(found.units[0], Y[:-10].mean(axis=0), atol=1e-5)
+    np.testing.assert_array_equal(found.kept, Y[[5]])
+
+
+@pytest.mark.usefixtures("_everything_is_large")
+def test_binary_draws_need_memory(tmp_path):
+    with pytest.raises(ValueError, match=r"binarization='static': .* is read a piece at a time"):
+        prepare(DataSettings(str(write(tmp_path, ".npy")), binarization="static"))
+
+
+def test_label_columns(tmp_path):
+    path = write(tmp_path, ".parquet")
+    data = open_dataset(str(path), label_column="kind")
+    np.testing.assert_array_equal(data.rows, X)
+    assert (data.labels[7], data.columns) == ("row 7", tuple("abcd"))
+    with pytest.raises(DataFileError, match=r"there is no column 'sort'; its columns are a, b, c, d, kind"):
+        open_dataset(str(path), label_column="sort")
+    with pytest.raises(DataFileError, match=r"is for .csv and .parquet files"):
+        open_dataset(str(write(tmp_path, ".npy")), label_column="kind")
