@@ -1,0 +1,179 @@
+// What all parts of the page share: the model, the datapoints, the state.
+
+import { latentAxes, principalAxes } from "./basis.js";
+import { Model } from "./model.js";
+import { makePainter } from "./paint.js";
+import { Random } from "./random.js";
+import { State } from "./state.js";
+
+/** @typedef {import("./arrays.js").NamedArray} NamedArray */
+/** @typedef {import("./basis.js").Basis} Basis */
+/** @typedef {import("./model.js").Gaussian} Gaussian */
+/** @typedef {import("./paint.js").Painter} Painter */
+/**
+ * @typedef {object} DataFacts
+ * @property {number} row_scale
+ * @property {number} num_held_out
+ * @property {import("./palette.js").Labels} labels
+ * @property {number[]} carried
+ * @property {string} carried_kind
+ * @property {number[]} pca_variances
+ * @property {[number, number]} range
+ * @property {[number, number] | null} image_shape
+ * @property {boolean} light_on_dark
+ * @property {string[]} columns
+ * @property {number | null} typical_bound
+ * @property {string} binarization
+ */
+/**
+ * @typedef {object} Facts
+ * @property {string} title
+ * @property {string} name
+ * @property {string} version
+ * @property {import("./model.js").Description} model
+ * @property {DataFacts} data
+ * @property {import("./arrays.js").Entry[]} arrays
+ */
+
+export const NUM_EPSILON = 16; // L: draws of epsilon behind the bound
+
+export class App {
+  /**
+   * @param {Facts} facts
+   * @param {Map<string, NamedArray>} arrays
+   */
+  constructor(facts, arrays) {
+    this.facts = facts;
+    this.data = facts.data;
+    this.model = new Model(facts.model, arrays);
+    this.J = this.model.latentDim;
+    this.D = this.model.dataDim;
+    this.codes = values(arrays, "codes"); // (n, J)
+    this.numPoints = this.codes.length / this.J;
+    this.rows = values(arrays, "rows"); // (n, D)
+    this.labels = arrays.get("labels")?.values ?? null;
+    this.columns = { means: values(arrays, "column_means"), stds: values(arrays, "column_stds") };
+    /** @type {Record<"axes" | "pca", Basis>} */
+    this.bases = {
+      axes: latentAxes(facts.data.carried, facts.data.carried_kind),
+      pca: principalAxes(values(arrays, "pca_directions"), values(arrays, "pca_center"), facts.data.pca_variances),
+    };
+    this.painter = makePainter(facts.data, this.model.inUnitInterval, this.columns);
+    this.state = new State(this.startingValues());
+    /** Whether z goes where x leads, until it is moved by hand. */
+    this.isFollowing = true;
+    /** @type {Gaussian | null} q(z|x) of what was put in, if it is whole */
+    this.q = null;
+    /** @type {Float32Array} its draws (L, J) */
+    this.draws = new Float32Array(0);
+    /** @type {Float32Array[]} z of the completions */
+    this.particles = [];
+    /** @type {Float32Array[]} z of the samples from the prior */
+    this.samples = [];
+  }
+
+  get values() {
+    return this.state.values;
+  }
+
+  get basis() {
+    return this.bases[this.values.basis];
+  }
+
+  /** @param {number} number */
+  point(number) {
+    const scale = this.data.row_scale;
+    return this.rows.slice(number * this.D, (number + 1) * this.D).map((value) => value * scale);
+  }
+
+  /** @param {number} number */
+  code(number) {
+    return this.codes.slice(number * this.J, (number + 1) * this.J);
+  }
+
+  /** The draws of epsilon, (L, J). */
+  epsilon() {
+    return new Random(this.values.epsilonSeed).normals(NUM_EPSILON * this.J);
+  }
+
+  /**
+   * Take something as x; z goes to the mean of q(z|x).
+   * @param {Partial<import("./state.js").Values>} patch
+   */
+  putIn(patch) {
+    this.state.set(patch);
+    this.isFollowing = true;
+    const { x, missing } = this.values;
+    if (x && this.model.encoder && !missing.some(Boolean)) this.state.set({ z: this.model.encode(x).mu });
+  }
+
+  /**
+   * Take a datapoint as x.
+   * @param {number} number
+   */
+  pick(number) {
+    this.state.set({ z: this.code(number) });
+    this.putIn({ x: this.point(number), source: number, missing: new Uint8Array(this.D), noise: 0 });
+  }
+
+  /**
+   * Move z by hand.
+   * @param {Float32Array} z
+   */
+  moveTo(z) {
+    this.isFollowing = false;
+    this.state.set({ z });
+  }
+
+  /** @returns {import("./state.js").Values} */
+  startingValues() {
+    const { latentDim: J, dataDim: D } = this.model;
+    const [one, other] = this.twoUnlike();
+    return {
+      z: this.code(one),
+      x: this.point(one),
+      source: one,
+      missing: new Uint8Array(D),
+      noise: 0,
+      epsilonSeed: 1,
+      basis: "axes",
+      first: 0,
+      second: Math.min(1, J - 1),
+      view: { x: 0, y: 0, span: this.startingSpan() },
+      temperature: 1,
+      sampleSeed: 1,
+      completionSeed: 1,
+      from: this.code(one),
+      to: this.code(other),
+      way: 0.5,
+      isPathShown: false,
+      isDataShown: true,
+      isManifoldShown: true,
+      isDraw: false,
+      label: -1,
+    };
+  }
+
+  /** Half of the plane's width: all but the farthest codes, and most of the prior. */
+  startingSpan() {
+    const sizes = Float32Array.from(this.codes, Math.abs).sort();
+    return Math.min(Math.max(1.08 * sizes[Math.floor(0.997 * (sizes.length - 1))], 2.6), 8);
+  }
+
+  /** Two datapoints for a start: of different labels, if there are any. */
+  twoUnlike() {
+    const labels = this.labels;
+    const other = labels ? labels.findIndex((label) => label !== labels[0]) : this.numPoints - 1;
+    return [0, Math.max(other, 0)];
+  }
+}
+
+/**
+ * @param {Map<string, NamedArray>} arrays
+ * @param {string} name
+ */
+function values(arrays, name) {
+  const found = arrays.get(name);
+  if (!found) throw new Error(`the page lacks ${name}`);
+  return found.values;
+}
