@@ -70,6 +70,7 @@ export class App {
     this.particles = [];
     /** @type {Float32Array[]} z of the samples from the prior */
     this.samples = [];
+    this.areSamplesShown = false;
   }
 
   get values() {
@@ -160,11 +161,30 @@ export class App {
     return Math.min(Math.max(1.08 * sizes[Math.floor(0.997 * (sizes.length - 1))], 2.6), 8);
   }
 
-  /** Two datapoints for a start: of different labels, if there are any. */
+  /** Two datapoints for a start: of different labels, if there are any, each among its like. */
   twoUnlike() {
-    const labels = this.labels;
-    const other = labels ? labels.findIndex((label) => label !== labels[0]) : this.numPoints - 1;
-    return [0, Math.max(other, 0)];
+    const { labels } = this;
+    if (!labels) return [0, this.numPoints - 1];
+    const candidates = Array.from({ length: Math.min(this.numPoints, 60) }, (_, i) => i);
+    const best = candidates.map((i) => ({ i, likes: this.likes(i, labels) })).sort((one, other) => other.likes - one.likes);
+    const other = best.find(({ i }) => labels[i] !== labels[best[0].i]);
+    return [best[0].i, other ? other.i : best[0].i];
+  }
+
+  /**
+   * How many of the ten datapoints with the nearest codes have the same label.
+   * @param {number} i
+   * @param {Float32Array} labels
+   */
+  likes(i, labels) {
+    const { codes, J } = this;
+    const squares = Float32Array.from(labels, (_, k) => {
+      let sum = 0;
+      for (let j = 0; j < J; j++) sum += (codes[k * J + j] - codes[i * J + j]) ** 2;
+      return sum;
+    });
+    const limit = squares.slice().sort()[Math.min(10, squares.length - 1)];
+    return labels.filter((label, k) => squares[k] <= limit && label === labels[i]).length;
   }
 }
 

@@ -69,13 +69,14 @@ export class Basis {
 }
 
 /**
- * The latent variables, those that carry most first.
+ * The latent variables, those that carry most first; two keep their order, as in the pictures of the report.
  * @param {number[]} carried
  * @param {string} unit
  */
 export function latentAxes(carried, unit) {
   const J = carried.length;
-  const order = carried.map((_, j) => j).sort((i, j) => carried[j] - carried[i]);
+  const order = carried.map((_, j) => j);
+  if (J > 2) order.sort((i, j) => carried[j] - carried[i]);
   const rows = new Float32Array(J * J);
   order.forEach((j, k) => (rows[k * J + j] = 1));
   const names = order.map((j) => `z${subscript(j + 1)}${unit === "nats" ? ` · ${carried[j].toFixed(2)} nats` : ""}`);

@@ -36,7 +36,7 @@ export class Completions {
     const { x, missing, noise, completionSeed: seed } = app.values;
     const isNeeded = this.isNeeded;
     find("completions").classList.toggle("empty", !isNeeded);
-    find("complete-again").toggleAttribute("disabled", !isNeeded);
+    find("roll-block").hidden = isNeeded; // one thing at a time
     this.job = isNeeded && x ? new Completing(app.model, x, missing, noise, { seed }) : null;
     if (!isNeeded) {
       this.found = [];

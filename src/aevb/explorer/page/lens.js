@@ -44,7 +44,7 @@ export class Lens {
   draw() {
     const { app, canvas } = this;
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    if (!width) return;
+    if (width < 120 || height < 60) return; // not laid out yet
     const drawing = fitted(canvas, width, height);
     const half = Math.min(height / 2 - 12, width / 4 - 18);
     const [left, right, middle] = [half + 10, width - half - 10, height / 2 + 6];

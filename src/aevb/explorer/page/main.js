@@ -30,11 +30,19 @@ async function start() {
   const output = findCanvas("output");
   output.style.aspectRatio = String(app.painter.aspect);
 
+  /** @type {number | undefined} */
+  let timer;
+  // To those who listen instead of looking, when z has come to rest.
+  const tellSoon = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => (find("status").textContent = plane.describe()), 600);
+  };
   const showOutput = () => {
     const p = app.model.decode(app.values.z);
     app.painter.paint(output, app.values.isDraw ? app.model.draw(p, new Random(app.values.epsilonSeed)) : p.mu);
     output.setAttribute("aria-label", `What the decoder makes of z = ${writtenVector(app.values.z)}`);
     find("z").textContent = `z = ${writtenVector(app.values.z)}`;
+    tellSoon();
     showRest(app);
   };
   state.on(["z", "isDraw", "epsilonSeed"], showOutput);

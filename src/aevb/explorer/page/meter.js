@@ -17,8 +17,7 @@ export class Meter {
 
   /** @param {Bound | null} found null if x has gaps */
   show(found) {
-    find("meter").hidden = !found;
-    find("no-bound").hidden = Boolean(found);
+    find("bound-block").hidden = !found;
     if (!found) return;
     const { reconstruction, kl, bound, stdError } = found;
     const typical = this.app.data.typical_bound ?? bound;

@@ -1,7 +1,8 @@
-// The latent plane: manifold, datapoints, q(z|x), and the place z that can be dragged.
+// The latent plane under the hand: what dragging, pressing and keys do to z and to the view.
 
 import { Backdrop } from "./backdrop.js";
-import { colour, find, findCanvas, fitted, make, written } from "./dom.js";
+import { find, findCanvas, make, writtenVector } from "./dom.js";
+import { Overlay } from "./overlay.js";
 import { labelName } from "./palette.js";
 import { Scatter } from "./scatter.js";
 
@@ -24,7 +25,7 @@ export class Plane {
   constructor(app) {
     this.app = app;
     this.box = find("plane");
-    this.overlay = findCanvas("overlay");
+    this.overlay = new Overlay(app, findCanvas("overlay"));
     this.backdrop = new Backdrop(app, findCanvas("backdrop"));
     this.scatter = new Scatter(app, findCanvas("dots"));
     this.tip = find("tip");
@@ -65,163 +66,16 @@ export class Plane {
     this.box.classList.toggle("soft", isDataShown);
   }
 
-  /** What lies above the datapoints. */
+  /** Where z is, in words. */
+  describe() {
+    const { app } = this;
+    const near = this.scatter.nearest(...this.overlay.at(app.values.z, this.frame()), Infinity);
+    const name = near >= 0 && app.labels ? labelName(app.data.labels, app.labels[near]) : "";
+    return `z = ${writtenVector(app.values.z)}.${name ? ` The nearest datapoint is labelled ${name}.` : ""}`;
+  }
+
   draw() {
-    const { app } = this;
-    const frame = this.frame();
-    const drawing = fitted(this.overlay, frame.size, frame.size);
-    this.drawAxes(drawing, frame);
-    for (const z of app.samples) this.dot(drawing, frame, z, colour("faint"), 3);
-    if (app.values.isPathShown) this.drawPath(drawing, frame);
-    if (app.q) this.drawPosterior(drawing, frame);
-    for (const z of app.particles) this.dot(drawing, frame, z, colour("leaf"), 5);
-    const [x, y] = this.at(app.values.z, frame);
-    for (const [radius, width, tint] of /** @type {[number, number, string][]} */ ([[10, 5, colour("card")], [10, 2.5, colour("accent")]])) {
-      drawing.beginPath();
-      drawing.arc(x, y, radius, 0, 2 * Math.PI);
-      drawing.lineWidth = width;
-      drawing.strokeStyle = tint;
-      drawing.stroke();
-    }
-    drawing.beginPath();
-    drawing.arc(x, y, 2.4, 0, 2 * Math.PI);
-    drawing.fillStyle = colour("accent");
-    drawing.fill();
-  }
-
-  /**
-   * Whole numbers at the sides, and where the prior's standard deviations are.
-   * @param {CanvasRenderingContext2D} drawing
-   * @param {Frame} frame
-   */
-  drawAxes(drawing, frame) {
-    const { app } = this;
-    const { first, second, basis } = app.values;
-    const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5].find((size) => size * frame.unit > 46) ?? 5;
-    const digits = step < 0.1 ? 2 : step < 1 ? 1 : 0;
-    drawing.font = "11px system-ui, sans-serif";
-    drawing.lineJoin = "round";
-    const write = (/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y) => {
-      drawing.lineWidth = 3.5;
-      drawing.strokeStyle = colour("card");
-      drawing.strokeText(text, x, y);
-      drawing.fillStyle = colour("faint");
-      drawing.fillText(text, x, y);
-    };
-    const most = frame.size / frame.unit;
-    for (let k = Math.ceil(frame.left / step); k * step < frame.left + most; k++) {
-      const [x] = frame.place(k * step, 0);
-      if (x > 26 && x < frame.size - 50) write(written(k * step, digits), x - 4, frame.size - 7);
-    }
-    for (let k = Math.ceil(frame.bottom / step); second !== first && k * step < frame.bottom + most; k++) {
-      const [, y] = frame.place(0, k * step);
-      if (y > 34 && y < frame.size - 26) write(written(k * step, digits), 7, y + 4);
-    }
-    write(app.basis.names[first].split(" ")[0] + " →", frame.size - 36, frame.size - 7);
-    if (second !== first) write("↑ " + app.basis.names[second].split(" ")[0], 7, 18);
-    if (basis === "axes" && second !== first) {
-      drawing.setLineDash([2, 5]);
-      for (const radius of [1, 2, 3]) {
-        const [x, y] = frame.place(0, 0);
-        drawing.beginPath();
-        drawing.arc(x, y, radius * frame.unit, 0, 2 * Math.PI);
-        drawing.lineWidth = 1;
-        drawing.strokeStyle = colour("faint");
-        drawing.stroke();
-      }
-      drawing.setLineDash([]);
-    }
-  }
-
-  /**
-   * @param {CanvasRenderingContext2D} drawing
-   * @param {Frame} frame
-   */
-  drawPosterior(drawing, frame) {
-    const { app } = this;
-    if (!app.q) return;
-    const { first, second } = app.values;
-    const c = app.basis.coordinates(app.q.mu);
-    const { l11, l21, l22 } = app.basis.factor(app.q.sigma, first, second);
-    for (const [scale, alpha] of [[2, 0.16], [1, 0.34]]) {
-      drawing.beginPath();
-      for (let k = 0; k <= 64; k++) {
-        const angle = (2 * Math.PI * k) / 64;
-        const [u, v] = [scale * Math.cos(angle), scale * Math.sin(angle)];
-        const up = second === first ? this.middle() + v * 0.12 * (frame.size / frame.unit) / 2 : c[second] + l21 * u + l22 * v;
-        drawing.lineTo(...frame.place(c[first] + l11 * u, up));
-      }
-      drawing.globalAlpha = alpha;
-      drawing.fillStyle = colour("warm");
-      drawing.fill();
-      drawing.globalAlpha = 1;
-      drawing.lineWidth = scale === 1 ? 2 : 1.2;
-      drawing.strokeStyle = colour("warm");
-      drawing.stroke();
-    }
-    const J = app.J;
-    if (l11 * frame.unit > 5) {
-      for (let l = 0; l * J < app.draws.length; l++) this.dot(drawing, frame, app.draws.subarray(l * J, (l + 1) * J), colour("warm"), 2.6);
-    }
-  }
-
-  /**
-   * @param {CanvasRenderingContext2D} drawing
-   * @param {Frame} frame
-   */
-  drawPath(drawing, frame) {
-    const { from, to } = this.app.values;
-    const [start, end] = [this.at(from, frame), this.at(to, frame)];
-    drawing.beginPath();
-    drawing.moveTo(...start);
-    drawing.lineTo(...end);
-    drawing.lineWidth = 4;
-    drawing.strokeStyle = colour("card");
-    drawing.stroke();
-    drawing.lineWidth = 2;
-    drawing.strokeStyle = colour("ink");
-    drawing.stroke();
-    for (const [name, [x, y]] of /** @type {[string, [number, number]][]} */ ([["A", start], ["B", end]])) {
-      drawing.beginPath();
-      drawing.arc(x, y, 9, 0, 2 * Math.PI);
-      drawing.fillStyle = colour("ink");
-      drawing.fill();
-      drawing.fillStyle = colour("card");
-      drawing.font = "bold 11px system-ui, sans-serif";
-      drawing.fillText(name, x - 4, y + 4);
-    }
-  }
-
-  /**
-   * @param {CanvasRenderingContext2D} drawing
-   * @param {Frame} frame
-   * @param {Float32Array} z
-   * @param {string} tint
-   * @param {number} radius
-   */
-  dot(drawing, frame, z, tint, radius) {
-    const [x, y] = this.at(z, frame);
-    drawing.beginPath();
-    drawing.arc(x, y, radius, 0, 2 * Math.PI);
-    drawing.fillStyle = tint;
-    drawing.fill();
-    drawing.lineWidth = 1.2;
-    drawing.strokeStyle = colour("card");
-    drawing.stroke();
-  }
-
-  middle() {
-    return this.app.values.view.y;
-  }
-
-  /**
-   * @param {Float32Array} z
-   * @param {Frame} frame
-   */
-  at(z, frame) {
-    const { first, second } = this.app.values;
-    const c = this.app.basis.coordinates(z);
-    return frame.place(c[first], second === first ? this.middle() : c[second]);
+    this.overlay.draw(this.frame());
   }
 
   /**
@@ -241,7 +95,7 @@ export class Plane {
   /** @param {number} factor above 1: nearer */
   zoom(factor) {
     const frame = this.frame();
-    const [x, y] = this.at(this.app.values.z, frame);
+    const [x, y] = this.overlay.at(this.app.values.z, frame);
     this.zoomAt(factor, x, y);
   }
 
@@ -311,7 +165,7 @@ export class Plane {
     const { values } = this.app;
     const frame = this.frame();
     for (const name of /** @type {const} */ (["from", "to"])) {
-      const [ax, ay] = this.at(values[name], frame);
+      const [ax, ay] = this.overlay.at(values[name], frame);
       if (values.isPathShown && Math.hypot(ax - x, ay - y) < REACH + 3) return name;
     }
     return "z";
@@ -384,7 +238,7 @@ export class Plane {
       "=": () => this.zoom(1.5),
       "-": () => this.zoom(1 / 1.5),
       0: () => app.state.set({ view: { x: 0, y: 0, span: app.startingSpan() } }),
-      Enter: () => app.pick(this.scatter.nearest(...this.at(app.values.z, this.frame()), Infinity)),
+      Enter: () => app.pick(this.scatter.nearest(...this.overlay.at(app.values.z, this.frame()), Infinity)),
     });
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (moves[event.key]) this.move(...moves[event.key]);

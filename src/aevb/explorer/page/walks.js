@@ -7,7 +7,7 @@ import { Tiles } from "./tiles.js";
 /** @typedef {import("./app.js").App} App */
 
 const NUM_BETWEEN = 9;
-const STEPS = [-3, -2, -1, 0, 1, 2, 3];
+const STEPS = Array.from({ length: 13 }, (_, k) => (k - 6) / 2);
 const NUM_SAMPLES = 16;
 const MOST_ROWS = 12; // coordinates that are walked along
 
@@ -118,8 +118,8 @@ export class Walk {
     this.rows.forEach((tiles, k) => {
       const z = new Float32Array(STEPS.length * app.J);
       STEPS.forEach((value, s) => z.set(app.basis.latent(c.map((own, i) => (i === k ? value : own))), s * app.J));
-      const current = Math.abs(c[k]) < 3.5 ? STEPS.indexOf(Math.round(c[k]) || 0) : -1;
-      tiles.show(decoded(app, z), (s) => `${app.basis.names[k].split(" ")[0]} = ${written(STEPS[s], 0)}`, current);
+      const current = Math.abs(c[k]) < 3.25 ? STEPS.indexOf(Math.round(2 * c[k]) / 2 || 0) : -1;
+      tiles.show(decoded(app, z), (s) => `${app.basis.names[k].split(" ")[0]} = ${written(STEPS[s], 1)}`, current);
     });
   }
 }
@@ -136,6 +136,8 @@ export class Dream {
     this.tiles = new Tiles(find("dream-tiles"), app.painter, (k) => app.moveTo(app.samples[k].slice()));
     this.slider.addEventListener("input", () => app.state.set({ temperature: Number(this.slider.value) }));
     find("dream-again").addEventListener("click", () => app.state.set({ sampleSeed: newSeed() }));
+    // The plane shows them from the first time that someone cares for them.
+    for (const name of ["click", "input"]) find("dream").addEventListener(name, () => (app.areSamplesShown = true), true);
     app.state.on(["temperature", "sampleSeed"], () => this.show());
   }
 
