@@ -140,7 +140,7 @@ export class App {
       basis: "axes",
       first: 0,
       second: Math.min(1, J - 1),
-      view: { x: 0, y: 0, span: this.startingSpan() },
+      view: this.wholeView("axes", 0, Math.min(1, J - 1)),
       temperature: 1,
       sampleSeed: 1,
       completionSeed: 1,
@@ -155,20 +155,58 @@ export class App {
     };
   }
 
-  /** Half of the plane's width: all but the farthest codes, and most of the prior. */
-  startingSpan() {
-    const sizes = Float32Array.from(this.codes, Math.abs).sort();
-    return Math.min(Math.max(1.08 * sizes[Math.floor(0.997 * (sizes.length - 1))], 2.6), 8);
+  /**
+   * A view of all but the farthest codes, and of the middle of the prior.
+   * @param {"axes" | "pca"} kind
+   * @param {number} first
+   * @param {number} second
+   */
+  wholeView(kind, first, second) {
+    const [x, y] = [first, second].map((k) => {
+      const values = Float32Array.from({ length: this.numPoints }, (_, i) => this.bases[kind].coordinates(this.codes.subarray(i * this.J, (i + 1) * this.J))[k]).sort();
+      const [low, high] = [0.003, 0.997].map((share) => values[Math.round(share * (values.length - 1))]);
+      return { low: Math.min(low, -2), high: Math.max(high, 2) };
+    });
+    const span = 0.55 * Math.max(x.high - x.low, y.high - y.low);
+    return { x: (x.low + x.high) / 2, y: first === second ? 0 : (y.low + y.high) / 2, span: Math.min(span, 12) };
+  }
+
+  /** Show all of the plane that is chosen. */
+  showAll() {
+    const { basis, first, second } = this.values;
+    this.state.set({ view: this.wholeView(basis, first, second) });
   }
 
   /** Two datapoints for a start: of different labels, if there are any, each among its like. */
   twoUnlike() {
     const { labels } = this;
-    if (!labels) return [0, this.numPoints - 1];
+    if (!labels) return [0, this.farthest(0)];
     const candidates = Array.from({ length: Math.min(this.numPoints, 60) }, (_, i) => i);
     const best = candidates.map((i) => ({ i, likes: this.likes(i, labels) })).sort((one, other) => other.likes - one.likes);
     const other = best.find(({ i }) => labels[i] !== labels[best[0].i]);
     return [best[0].i, other ? other.i : best[0].i];
+  }
+
+  /**
+   * The datapoint whose code is farthest from another's.
+   * @param {number} i
+   */
+  farthest(i) {
+    const squares = this.squares(i);
+    return squares.indexOf(squares.reduce((most, square) => Math.max(most, square), 0));
+  }
+
+  /**
+   * Squared distances of all codes from one of them.
+   * @param {number} i
+   */
+  squares(i) {
+    const { codes, J } = this;
+    return Float32Array.from({ length: this.numPoints }, (_, k) => {
+      let sum = 0;
+      for (let j = 0; j < J; j++) sum += (codes[k * J + j] - codes[i * J + j]) ** 2;
+      return sum;
+    });
   }
 
   /**
@@ -177,12 +215,7 @@ export class App {
    * @param {Float32Array} labels
    */
   likes(i, labels) {
-    const { codes, J } = this;
-    const squares = Float32Array.from(labels, (_, k) => {
-      let sum = 0;
-      for (let j = 0; j < J; j++) sum += (codes[k * J + j] - codes[i * J + j]) ** 2;
-      return sum;
-    });
+    const squares = this.squares(i);
     const limit = squares.slice().sort()[Math.min(10, squares.length - 1)];
     return labels.filter((label, k) => squares[k] <= limit && label === labels[i]).length;
   }

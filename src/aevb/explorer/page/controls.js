@@ -11,10 +11,9 @@ import { labelColour, labelName } from "./palette.js";
  * @param {Plane} plane
  */
 export function addControls(app, plane) {
-  const { state } = app;
   find("zoom-in").addEventListener("click", () => plane.zoom(1.6));
   find("zoom-out").addEventListener("click", () => plane.zoom(1 / 1.6));
-  find("zoom-all").addEventListener("click", () => state.set({ view: { x: 0, y: 0, span: app.startingSpan() } }));
+  find("zoom-all").addEventListener("click", () => app.showAll());
   find("zoom-q").addEventListener("click", () => plane.zoomToPosterior());
   find("zoom-q").hidden = !app.model.encoder;
   addToggle(app, "show-data", "isDataShown");
@@ -78,7 +77,10 @@ function addAxes(app) {
     }
     addSliders(app, place);
   };
-  kind.addEventListener("change", () => state.set({ basis: kind.value === "pca" ? "pca" : "axes", first: 0, second: 1, view: { x: 0, y: 0, span: app.startingSpan() } }));
+  kind.addEventListener("change", () => {
+    state.set({ basis: kind.value === "pca" ? "pca" : "axes", first: 0, second: 1 });
+    app.showAll();
+  });
   across.addEventListener("change", () => choose("first", "second", Number(across.value)));
   up.addEventListener("change", () => choose("second", "first", Number(up.value)));
   /**
@@ -89,6 +91,7 @@ function addAxes(app) {
    */
   function choose(key, other, value) {
     state.set(app.values[other] === value ? { [key]: value, [other]: app.values[key] } : { [key]: value });
+    app.showAll();
   }
   state.on(["basis", "first", "second"], fill);
   fill();

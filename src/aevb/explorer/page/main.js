@@ -10,6 +10,7 @@ import { find, findCanvas, writtenVector } from "./dom.js";
 import { addInput } from "./input.js";
 import { Lens } from "./lens.js";
 import { Meter } from "./meter.js";
+import { Model } from "./model.js";
 import { Plane } from "./plane.js";
 import { Random } from "./random.js";
 import { addColours, addSharing, readAddress } from "./share.js";
@@ -78,7 +79,7 @@ async function start() {
   state.set({ ...app.values });
   document.documentElement.dataset.ready = "yes";
   // For the console, and for tests: the same functions that the page uses.
-  Object.assign(globalThis, { explorer: { app, model: app.model, lowerBound, klDivergence, Completing, Random } });
+  Object.assign(globalThis, { explorer: { app, readArrays, Model, lowerBound, klDivergence, Completing, Random } });
 }
 
 /** @param {Facts} facts */
@@ -93,6 +94,7 @@ function introduce({ title, name, version, model, data }) {
   find("grey").hidden = !(model.likelihood === "bernoulli" && data.binarization === "grey");
   document.documentElement.classList.toggle("no-encoder", !model.has_encoder);
   document.documentElement.classList.toggle("is-table", !data.image_shape);
+  document.documentElement.classList.toggle("no-labels", !data.labels);
 }
 
 start().catch((error) => {

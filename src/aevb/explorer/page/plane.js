@@ -237,7 +237,7 @@ export class Plane {
       "+": () => this.zoom(1.5),
       "=": () => this.zoom(1.5),
       "-": () => this.zoom(1 / 1.5),
-      0: () => app.state.set({ view: { x: 0, y: 0, span: app.startingSpan() } }),
+      0: () => app.showAll(),
       Enter: () => app.pick(this.scatter.nearest(...this.overlay.at(app.values.z, this.frame()), Infinity)),
     });
     if (event.ctrlKey || event.metaKey || event.altKey) return;
