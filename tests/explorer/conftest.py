@@ -48,7 +48,10 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
 def trial_of(rows, labels=None, *, title="rows", image_shape=None, columns=None, num_test=20, name="mine"):
     """Return rows as the data of a run."""
     dataset = Dataset(name, rows, labels, image_shape, title, columns=columns)
-    parts = [None if labels is None else part for part in np.split(np.zeros(len(rows)) if labels is None else labels, [num_test])]
+    parts = [
+        None if labels is None else part
+        for part in np.split(np.zeros(len(rows)) if labels is None else labels, [num_test])
+    ]
     kind = "none" if image_shape is None else "grey"
     return Trial(dataset, rows, None, rows[num_test:], rows[:num_test], parts[1], parts[0], "test", kind)
 
@@ -106,13 +109,16 @@ class Visit:
 
     def __init__(self, browser, path, address="", **options):
         self.context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
-        self.context.set_default_timeout(15_000)
+        self.context.set_default_timeout(60_000)
         self.troubles, self.requests = [], []
         self.page = self.open(path, address)
 
     def open(self, path, address=""):
         page = self.context.new_page()
-        page.on("console", lambda message: self.troubles.append(message.text) if message.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda message: self.troubles.append(message.text) if message.type in ("error", "warning") else None,
+        )
         page.on("pageerror", lambda error: self.troubles.append(str(error)))
         page.on("dialog", lambda dialog: self.troubles.append(f"dialog {dialog.message}") or dialog.dismiss())
         page.on("request", lambda request: self.requests.append(request.url))
@@ -123,11 +129,23 @@ class Visit:
 
     def rest(self, page=None):
         """Wait until what was changed has been shown."""
-        (page or self.page).evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
+        (page or self.page).evaluate(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+        )
 
     def value(self, expression):
         """Evaluate an expression of `app` and `values`."""
-        return self.page.evaluate(f"() => {{ const {{ app }} = explorer; const values = app.values; return {expression}; }}")
+        return self.page.evaluate(
+            f"() => {{ const {{ app }} = explorer; const values = app.values; return {expression}; }}"
+        )
+
+    def until(self, expression, seconds=60):
+        """Wait for an expression to be true; Playwright's own way needs `eval`, which the page forbids."""
+        for _ in range(20 * seconds):
+            if self.value(expression):
+                return self.rest()
+            self.page.wait_for_timeout(50)
+        raise TimeoutError(expression)
 
     def vector(self, name):
         """Return an array of the state."""

@@ -20,14 +20,19 @@ from aevb.explorer.model import check_explorable
 def test_the_page_allows_itself_only_its_own_script_and_style(digits_page):
     page = digits_page.read_text(encoding="utf-8")
     policy = re.search(r'Content-Security-Policy" content="(.*?)"', page)[1].replace("&#39;", "'")
-    script, style = (re.search(f"<{tag}>(.*?)</{tag[:6].strip()}", page, re.DOTALL)[1] for tag in ('script type="module"', "style"))
+    script, style = (
+        re.search(f"<{tag}>(.*?)</{tag[:6].strip()}", page, re.DOTALL)[1] for tag in ('script type="module"', "style")
+    )
     for text in (script, style):
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
     assert "unsafe" not in policy
     assert not re.findall(r"https?://", page)
-    assert not re.findall(r"""\son\w+=|\sstyle=|(?:src|href)=["'](?!data:,|#)""", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
+    assert not re.findall(
+        r"""\son\w+=|\sstyle=|(?:src|href)=["'](?!data:,|#)""",
+        re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL),
+    )
 
 
 def test_names_and_labels_stay_text(table_page):
@@ -44,7 +49,9 @@ def test_what_is_embedded(digits_page):
     facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
     data = zlib.decompress(base64.b64decode(re.search(r'id="arrays">(.*?)</script>', page, re.DOTALL)[1]))
     arrays = {
-        entry["name"]: np.frombuffer(data, entry["type"], int(np.prod(entry["shape"])), entry["start"]).reshape(entry["shape"])
+        entry["name"]: np.frombuffer(data, entry["type"], int(np.prod(entry["shape"])), entry["start"]).reshape(
+            entry["shape"]
+        )
         for entry in facts["arrays"]
     }
     assert arrays["['parameters'][0].decoder.network.layers[1].weight"].shape == (64, 20)
@@ -102,14 +109,20 @@ def run_folder(tmp_path, random_vae):
     vae = random_vae(64, hidden=(20,), activation="tanh")
     vae.save(tmp_path / "mine" / "model")
     tables = {"run": {"command": "aevb fit"}, "data": DataSettings("digits").written()}
-    runs.write_config(tmp_path / "mine", tables | {"model": written({name: a.default for name, a in arguments().items()})})
+    runs.write_config(
+        tmp_path / "mine", tables | {"model": written({name: a.default for name, a in arguments().items()})}
+    )
     return tmp_path / "mine"
 
 
 def test_the_command(run_folder, capsys, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
-    monkeypatch.setattr(sys.modules.setdefault("aevb.cli.explore", __import__("aevb.cli.explore", fromlist=["_"])), "_has_screen", lambda: True)
+    monkeypatch.setattr(
+        sys.modules.setdefault("aevb.cli.explore", __import__("aevb.cli.explore", fromlist=["_"])),
+        "_has_screen",
+        lambda: True,
+    )
     (run_folder / "report.html").write_text("<p>one</p><!-- explorer --><!-- /explorer --><p>two</p>")
     assert run(["explore", str(run_folder), "--rows", "50"]) == 0
     page = run_folder / "explorer.html"

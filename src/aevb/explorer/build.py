@@ -70,7 +70,7 @@ def _source(name):
 
 
 def _policy(script, style):
-    """Return a Content Security Policy: this script, this style, pictures made in the page, and nothing from elsewhere."""
+    """Return a Content Security Policy: this script, this style, pictures made in the page, nothing else."""
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"

@@ -12,7 +12,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const|let) (\w
 
 
 def bundle(entry: str, read: Callable[[str], str]) -> str:
-    """Return one script that does what a module and those that it imports do.
+    r"""Return one script that does what a module and those that it imports do.
 
     Args:
         entry: Name of the first module, without ``.js``.
@@ -22,7 +22,7 @@ def bundle(entry: str, read: Callable[[str], str]) -> str:
         ValueError: Modules import each other in a circle, or speak more of the language than is understood here.
 
     Example:
-        >>> sources = {"main": 'import { one } from "./one.js";\\nalert(one);', "one": "export const one = 1;"}
+        >>> sources = {"main": 'import { one } from "./one.js";\nalert(one);', "one": "export const one = 1;"}
         >>> print(bundle("main", sources.__getitem__))
         const $one = (() => {
         const one = 1;

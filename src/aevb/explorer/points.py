@@ -99,7 +99,7 @@ def _principal_axes(codes):
 
 
 def _carried(vae, rows, codes):
-    """Return how much each latent variable carries: its average KL(q(z_j|x) || p(z_j)) in nats, or the codes' variance."""
+    """Return what each latent variable carries: the average KL(q(z_j|x) || p(z_j)) in nats, or the codes' variance."""
     if not has_encoder(vae):
         return codes.var(axis=0), "variance of the codes"
     models = vae.generative_, vae.recognition_
@@ -112,7 +112,7 @@ def _divergences(models, x):
 
 
 def _typical_bound(vae, rows):
-    """Return the median bound of the rows; full VB's is that of an average over weights, and the page has their means."""
+    """Return the median bound of the rows; not full VB's, which averages over weights: the page has their means."""
     if not has_encoder(vae) or vae.learner == "full-vb":
         return None
     return float(np.median(vae.score_samples(rows, num_samples=10)))
@@ -126,5 +126,7 @@ def _labels(labels):
     if len(classes) <= MAX_CLASSES:
         return {"kind": "classes", "names": [str(name) for name in classes]}, numbers.astype(np.uint16)
     if labels.dtype.kind in "iufb":
-        return {"kind": "quantity", "range": [float(np.nanmin(labels)), float(np.nanmax(labels))]}, labels.astype(np.float32)
+        return {"kind": "quantity", "range": [float(np.nanmin(labels)), float(np.nanmax(labels))]}, labels.astype(
+            np.float32
+        )
     return None, None  # too many words to be classes

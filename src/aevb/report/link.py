@@ -7,8 +7,8 @@ from aevb.files import written_whole
 
 _LINE = re.compile(r"<!-- explorer -->.*?<!-- /explorer -->", re.DOTALL)
 _LINK = (
-    '<p class="note"><a href="explorer.html">Hold this latent space in your hands</a>: drag through it, draw something, '
-    "see what the model makes of it.</p>"
+    '<p class="note"><a href="explorer.html">Hold this latent space in your hands</a>: drag through it, draw '
+    "something, see what the model makes of it.</p>"
 )
 
 

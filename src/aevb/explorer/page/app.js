@@ -163,7 +163,10 @@ export class App {
    */
   wholeView(kind, first, second) {
     const [x, y] = [first, second].map((k) => {
-      const values = Float32Array.from({ length: this.numPoints }, (_, i) => this.bases[kind].coordinates(this.codes.subarray(i * this.J, (i + 1) * this.J))[k]).sort();
+      const values = Float32Array.from(
+        { length: this.numPoints },
+        (_, i) => this.bases[kind].coordinates(this.codes.subarray(i * this.J, (i + 1) * this.J))[k],
+      ).sort();
       const [low, high] = [0.003, 0.997].map((share) => values[Math.round(share * (values.length - 1))]);
       return { low: Math.min(low, -2), high: Math.max(high, 2) };
     });
@@ -182,7 +185,9 @@ export class App {
     const { labels } = this;
     if (!labels) return [0, this.farthest(0)];
     const candidates = Array.from({ length: Math.min(this.numPoints, 60) }, (_, i) => i);
-    const best = candidates.map((i) => ({ i, likes: this.likes(i, labels) })).sort((one, other) => other.likes - one.likes);
+    const best = candidates
+      .map((i) => ({ i, likes: this.likes(i, labels) }))
+      .sort((one, other) => other.likes - one.likes);
     const other = best.find(({ i }) => labels[i] !== labels[best[0].i]);
     return [best[0].i, other ? other.i : best[0].i];
   }

@@ -37,7 +37,9 @@ export class Backdrop {
     const { app } = this;
     const { basis, first, second, z, isManifoldShown } = app.values;
     const c = app.basis.coordinates(z);
-    const rest = Array.from(c).filter((_, k) => k !== first && k !== second).map((value) => value.toFixed(3));
+    const rest = Array.from(c)
+      .filter((_, k) => k !== first && k !== second)
+      .map((value) => value.toFixed(3));
     const { left, bottom, unit, size } = frame;
     const key = [basis, first, second, left, bottom, unit, size, isManifoldShown, ...rest].join();
     if (key === this.key && !anyway) return;

@@ -54,7 +54,9 @@ export class Basis {
    */
   factor(sigma, a, b) {
     const { rows, size: J } = this;
-    let aa = 0, ab = 0, bb = 0;
+    let aa = 0,
+      ab = 0,
+      bb = 0;
     for (let j = 0; j < J; j++) {
       const left = rows[a * J + j] * sigma[j];
       const right = rows[b * J + j] * sigma[j];

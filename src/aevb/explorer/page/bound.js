@@ -2,7 +2,15 @@
 
 /** @typedef {import("./model.js").Model} Model */
 /** @typedef {import("./model.js").Gaussian} Gaussian */
-/** @typedef {{ q: Gaussian, z: Float32Array, reconstruction: number, stdError: number, kl: number, bound: number }} Bound */
+/**
+ * @typedef {object} Bound in nats
+ * @property {Gaussian} q
+ * @property {Float32Array} z the draws (L, J)
+ * @property {number} reconstruction
+ * @property {number} stdError of the reconstruction
+ * @property {number} kl
+ * @property {number} bound
+ */
 
 /**
  * z = mu + sigma * epsilon, for several epsilon.

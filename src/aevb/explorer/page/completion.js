@@ -103,7 +103,10 @@ export class Completing {
     const kept = completions.flatMap(({ z, mean }) => {
       const q = this.model.encode(mean);
       // Half around the draw, which has been weighed already, and half around the encoder's mean, which has not.
-      return [{ mu: z, sigma: q.sigma.map((value) => WIDER * value), share }, { mu: q.mu, sigma: q.sigma.map((value) => 2 * WIDER * value), share }];
+      return [
+        { mu: z, sigma: q.sigma.map((value) => WIDER * value), share },
+        { mu: q.mu, sigma: q.sigma.map((value) => 2 * WIDER * value), share },
+      ];
     });
     return [{ ...this.prior, share: PRIOR_SHARE }, ...kept];
   }

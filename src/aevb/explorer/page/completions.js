@@ -63,7 +63,10 @@ export class Completions {
     if (!job) return;
     const { completions, round, numRounds, effective } = job.step();
     this.found = completions;
-    this.tiles.show(completions.map(({ mean }) => mean), (k) => `Completion ${k + 1} of ${completions.length}, at z = ${writtenVector(completions[k].z)}`);
+    this.tiles.show(
+      completions.map(({ mean }) => mean),
+      (k) => `Completion ${k + 1} of ${completions.length}, at z = ${writtenVector(completions[k].z)}`,
+    );
     app.particles = completions.map(({ z }) => z);
     find("completion-words").textContent = job.isDone
       ? `${effective.toFixed(0)} of ${job.numDraws} draws count in the last round.`

@@ -47,18 +47,26 @@ function addLegend(app) {
       swatch.style.background = labelColour(labels, low + ((high - low) * k) / 23);
       return swatch;
     });
-    place.append(make("span", { text: labelName(labels, low) }), make("span", { class: "ramps" }, swatches), make("span", { text: labelName(labels, high) }));
+    place.append(
+      make("span", { text: labelName(labels, low) }),
+      make("span", { class: "ramps" }, swatches),
+      make("span", { text: labelName(labels, high) }),
+    );
   }
   if (labels?.kind !== "classes") return;
   const chips = labels.names.map((name, number) => {
     const dot = make("i", { class: "dot" });
     dot.style.background = labelColour(labels, number);
-    const chip = make("button", { type: "button", class: "chip", "aria-pressed": "false", title: "pick these out" }, [dot, make("span", { text: name })]);
+    const chip = make("button", { type: "button", class: "chip", "aria-pressed": "false", title: "pick these out" }, [
+      dot,
+      make("span", { text: name }),
+    ]);
     chip.addEventListener("click", () => app.state.set({ label: app.values.label === number ? -1 : number }));
     return chip;
   });
   place.append(...chips);
-  const show = () => chips.forEach((chip, number) => chip.setAttribute("aria-pressed", String(app.values.label === number)));
+  const show = () =>
+    chips.forEach((chip, number) => chip.setAttribute("aria-pressed", String(app.values.label === number)));
   app.state.on(["label"], show);
 }
 
@@ -71,7 +79,10 @@ function addAxes(app) {
   place.hidden = false;
   const fill = () => {
     kind.value = app.values.basis;
-    for (const [select, key] of /** @type {[HTMLSelectElement, "first" | "second"][]} */ ([[across, "first"], [up, "second"]])) {
+    for (const [select, key] of /** @type {[HTMLSelectElement, "first" | "second"][]} */ ([
+      [across, "first"],
+      [up, "second"],
+    ])) {
       select.replaceChildren(...app.basis.names.map((name, k) => make("option", { value: k, text: name })));
       select.value = String(app.values[key]);
     }

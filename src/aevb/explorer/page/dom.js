@@ -89,12 +89,17 @@ export function forgetColours() {
  */
 export function written(value, digits = 2) {
   if (!Number.isFinite(value)) return "—";
-  return value.toFixed(digits).replace(/^-0(\.0*)?$/, (zero) => zero.slice(1)).replace("-", "−");
+  return value
+    .toFixed(digits)
+    .replace(/^-0(\.0*)?$/, (zero) => zero.slice(1))
+    .replace("-", "−");
 }
 
 /** @param {ArrayLike<number>} values */
 export function writtenVector(values) {
-  const shown = Array.from(values).slice(0, 4).map((value) => written(value));
+  const shown = Array.from(values)
+    .slice(0, 4)
+    .map((value) => written(value));
   return `(${shown.join(", ")}${values.length > 4 ? ", …" : ""})`;
 }
 

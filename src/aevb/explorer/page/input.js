@@ -31,7 +31,11 @@ export function addInput(app) {
 /** @param {App} app */
 function addNoise(app) {
   const level = findInput("noise-level");
-  const unit = app.model.isBernoulli ? " of the pixels replaced" : app.model.units ? " standard deviations added" : " added";
+  const unit = app.model.isBernoulli
+    ? " of the pixels replaced"
+    : app.model.units
+      ? " standard deviations added"
+      : " added";
   const show = () => {
     const value = Number(level.value);
     find("noise-value").textContent = app.model.isBernoulli ? `${Math.round(100 * value)} %` : written(value);
@@ -72,7 +76,8 @@ function addFiles(app, input) {
       await input.read(file);
       find("file-words").textContent = "";
     } catch (error) {
-      const reason = error instanceof Error && !app.data.image_shape ? error.message : "it is not a picture that the browser knows";
+      const reason =
+        error instanceof Error && !app.data.image_shape ? error.message : "it is not a picture that the browser knows";
       find("file-words").textContent = `${file.name} cannot be used: ${reason}.`;
     }
     field.value = "";

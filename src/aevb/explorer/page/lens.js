@@ -78,7 +78,7 @@ export class Lens {
 
   /**
    * @param {CanvasRenderingContext2D} drawing
-   * @param {{ left: number, right: number, middle: number, half: number, unit: number, l11: number, l21: number, l22: number }} m
+   * @param {Record<"left" | "right" | "middle" | "half" | "unit" | "l11" | "l21" | "l22", number>} measures
    */
   dots(drawing, { left, right, middle, half, unit, l11, l21, l22 }) {
     const { app } = this;
@@ -97,7 +97,14 @@ export class Lens {
       const [x1, y1] = [right + a * unit, middle - b * unit];
       const t = ease(Math.min(Math.max(1.25 * time - 0.25 * (l / NUM_EPSILON), 0), 1));
       this.dot(drawing, x0, y0, 2.2, colour("faint"), 0.55);
-      this.dot(drawing, x0 + t * (x1 - x0), y0 + t * (y1 - y0), l === 0 ? 5 : 3, l === 0 ? colour("accent") : colour("warm"), 1);
+      this.dot(
+        drawing,
+        x0 + t * (x1 - x0),
+        y0 + t * (y1 - y0),
+        l === 0 ? 5 : 3,
+        l === 0 ? colour("accent") : colour("warm"),
+        1,
+      );
     }
   }
 
@@ -144,7 +151,10 @@ export class Lens {
    * @param {{ l11: number, l21: number, l22: number }} factor
    */
   ellipses(drawing, x, y, unit, { l11, l21, l22 }) {
-    for (const [scale, alpha] of [[2, 0.12], [1, 0.22]]) {
+    for (const [scale, alpha] of [
+      [2, 0.12],
+      [1, 0.22],
+    ]) {
       drawing.beginPath();
       for (let k = 0; k <= 64; k++) {
         const [u, v] = [scale * Math.cos((k * Math.PI) / 32), scale * Math.sin((k * Math.PI) / 32)];

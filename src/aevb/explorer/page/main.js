@@ -66,7 +66,10 @@ async function start() {
   new Between(app);
   new Walk(app);
   new Dream(app, drawPlane);
-  state.on(["z", "x", "missing", "view", "basis", "first", "second", "from", "to", "isPathShown", "epsilonSeed"], drawPlane);
+  state.on(
+    ["z", "x", "missing", "view", "basis", "first", "second", "from", "to", "isPathShown", "epsilonSeed"],
+    drawPlane,
+  );
   addSharing(app);
   addColours(() => {
     app.painter.retint();
@@ -85,10 +88,16 @@ async function start() {
 /** @param {Facts} facts */
 function introduce({ title, name, version, model, data }) {
   find("title").textContent = title;
-  const kinds = /** @type {Record<string, string>} */ ({ bernoulli: "Bernoulli", gaussian: "Gaussian", "sigmoid-gaussian": "Gaussian, means in (0, 1)" });
+  const kinds = /** @type {Record<string, string>} */ ({
+    bernoulli: "Bernoulli",
+    gaussian: "Gaussian",
+    "sigmoid-gaussian": "Gaussian, means in (0, 1)",
+  });
   const widths = [model.latent_dim, ...model.hidden, model.data_dim].join(" – ");
   const variables = `${model.latent_dim} latent variable${model.latent_dim === 1 ? "" : "s"}`;
-  find("lead").textContent = `${name ? `${name}: ` : ""}${variables}, decoder ${widths} (${model.activation}), p(x|z) ${kinds[model.likelihood]}, learned by ${model.learner_name}.`;
+  find("lead").textContent =
+    `${name ? `${name}: ` : ""}${variables}, decoder ${widths} (${model.activation}), ` +
+    `p(x|z) ${kinds[model.likelihood]}, learned by ${model.learner_name}.`;
   find("version").textContent = version;
   find("full-vb").hidden = model.learner !== "full-vb";
   find("grey").hidden = !(model.likelihood === "bernoulli" && data.binarization === "grey");
@@ -99,6 +108,7 @@ function introduce({ title, name, version, model, data }) {
 
 start().catch((error) => {
   find("failure").hidden = false;
-  find("failure").textContent = `The page could not start: ${error instanceof Error ? error.message : error}. A browser of 2023 or later is needed.`;
+  find("failure").textContent =
+    `The page could not start: ${error instanceof Error ? error.message : error}. It needs a browser of 2023 or later.`;
   throw error;
 });

@@ -84,7 +84,10 @@ function linearOfOne({ weight, bias, inSize, outSize }, x) {
   let o = 0;
   for (; o + 4 <= outSize; o += 4) {
     const row = o * inSize;
-    let a = 0, b = 0, c = 0, d = 0;
+    let a = 0,
+      b = 0,
+      c = 0,
+      d = 0;
     for (let i = 0; i < inSize; i++) {
       const value = x[i];
       a += weight[row + i] * value;
@@ -115,10 +118,16 @@ function linear({ weight, bias, inSize, outSize }, x, n) {
   const y = new Float32Array(n * outSize);
   let s = 0;
   for (; s + 4 <= n; s += 4) {
-    const p = s * inSize, q = p + inSize, r = q + inSize, t = r + inSize;
+    const p = s * inSize,
+      q = p + inSize,
+      r = q + inSize,
+      t = r + inSize;
     for (let o = 0; o < outSize; o++) {
       const row = o * inSize;
-      let a = bias[o], b = a, c = a, d = a;
+      let a = bias[o],
+        b = a,
+        c = a,
+        d = a;
       for (let i = 0; i < inSize; i++) {
         const w = weight[row + i];
         a += w * x[p + i];

@@ -25,7 +25,10 @@ export class Overlay {
     if (app.q) this.drawPosterior(drawing, frame);
     for (const z of app.particles) this.dot(drawing, frame, z, colour("leaf"), 5);
     const [x, y] = this.at(app.values.z, frame);
-    for (const [radius, width, tint] of /** @type {[number, number, string][]} */ ([[10, 5, colour("card")], [10, 2.5, colour("accent")]])) {
+    for (const [radius, width, tint] of /** @type {[number, number, string][]} */ ([
+      [10, 5, colour("card")],
+      [10, 2.5, colour("accent")],
+    ])) {
       drawing.beginPath();
       drawing.arc(x, y, radius, 0, 2 * Math.PI);
       drawing.lineWidth = width;
@@ -92,12 +95,16 @@ export class Overlay {
     const { first, second } = app.values;
     const c = app.basis.coordinates(app.q.mu);
     const { l11, l21, l22 } = app.basis.factor(app.q.sigma, first, second);
-    for (const [scale, alpha] of [[2, 0.16], [1, 0.34]]) {
+    for (const [scale, alpha] of [
+      [2, 0.16],
+      [1, 0.34],
+    ]) {
       drawing.beginPath();
       for (let k = 0; k <= 64; k++) {
         const angle = (2 * Math.PI * k) / 64;
         const [u, v] = [scale * Math.cos(angle), scale * Math.sin(angle)];
-        const up = second === first ? app.values.view.y + v * 0.12 * app.values.view.span : c[second] + l21 * u + l22 * v;
+        const up =
+          second === first ? app.values.view.y + v * 0.12 * app.values.view.span : c[second] + l21 * u + l22 * v;
         drawing.lineTo(...frame.place(c[first] + l11 * u, up));
       }
       drawing.globalAlpha = alpha;
@@ -110,7 +117,8 @@ export class Overlay {
     }
     const J = app.J;
     if (l11 * frame.unit > 5) {
-      for (let l = 0; l * J < app.draws.length; l++) this.dot(drawing, frame, app.draws.subarray(l * J, (l + 1) * J), colour("warm"), 2.6);
+      for (let l = 0; l * J < app.draws.length; l++)
+        this.dot(drawing, frame, app.draws.subarray(l * J, (l + 1) * J), colour("warm"), 2.6);
     }
   }
 
@@ -130,7 +138,10 @@ export class Overlay {
     drawing.lineWidth = 2;
     drawing.strokeStyle = colour("ink");
     drawing.stroke();
-    for (const [name, [x, y]] of /** @type {[string, [number, number]][]} */ ([["A", start], ["B", end]])) {
+    for (const [name, [x, y]] of /** @type {[string, [number, number]][]} */ ([
+      ["A", start],
+      ["B", end],
+    ])) {
       drawing.beginPath();
       drawing.arc(x, y, 9, 0, 2 * Math.PI);
       drawing.fillStyle = colour("ink");

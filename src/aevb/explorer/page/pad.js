@@ -90,7 +90,10 @@ export class Pad {
         const ink = Math.min(Math.max(1.55 - d, 0), 1); // a soft edge
         if (!ink) continue;
         missing[i] = 0;
-        const level = this.tool === "draw" ? Math.max((x[i] - low) / (high - low), ink) : Math.min((x[i] - low) / (high - low), 1 - ink);
+        const level =
+          this.tool === "draw"
+            ? Math.max((x[i] - low) / (high - low), ink)
+            : Math.min((x[i] - low) / (high - low), 1 - ink);
         x[i] = low + (high - low) * (Math.round(255 * level) / 255);
       }
     }
@@ -123,7 +126,12 @@ export class Pad {
 
   /** @param {KeyboardEvent} event */
   onKey(event) {
-    const moves = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] });
+    const moves = /** @type {Record<string, [number, number]>} */ ({
+      ArrowLeft: [-1, 0],
+      ArrowRight: [1, 0],
+      ArrowUp: [0, -1],
+      ArrowDown: [0, 1],
+    });
     const isPress = event.key === " " || event.key === "Enter";
     if (!moves[event.key] && !isPress) return;
     event.preventDefault();
@@ -162,13 +170,17 @@ export class Pad {
     drawing.fillRect(0, 0, width, height);
     drawing.drawImage(bitmap, (width - w) / 2, (height - h) / 2, w, h);
     const { data } = drawing.getImageData(0, 0, width, height);
-    let light = Float32Array.from({ length: width * height }, (_, i) => (0.2126 * data[4 * i] + 0.7152 * data[4 * i + 1] + 0.0722 * data[4 * i + 2]) / 255);
+    let light = Float32Array.from(
+      { length: width * height },
+      (_, i) => (0.2126 * data[4 * i] + 0.7152 * data[4 * i + 1] + 0.0722 * data[4 * i + 2]) / 255,
+    );
     const [low, high] = app.model.inUnitInterval ? [0, 1] : app.data.range;
     const means = app.columns.means.map((value) => (value - low) / (high - low));
     // Ink may be dark or light: whichever makes the margin more like that of the data.
     const margin = (/** @type {Float32Array} */ values) => average(values, (i) => isMargin(i, width, height));
     const wanted = margin(means);
-    if (Math.abs(1 - margin(light) - wanted) < Math.abs(margin(light) - wanted)) light = light.map((value) => 1 - value);
+    if (Math.abs(1 - margin(light) - wanted) < Math.abs(margin(light) - wanted))
+      light = light.map((value) => 1 - value);
     const x = light.map((value) => low + (high - low) * (Math.round(255 * value) / 255));
     app.putIn({ x, source: null, missing: new Uint8Array(app.D), noise: 0 });
   }
@@ -208,7 +220,12 @@ function middle(x, width, low) {
  */
 function average(values, counts) {
   let [sum, number] = [0, 0];
-  values.forEach((value, i) => { if (counts(i)) { sum += value; number += 1; } });
+  values.forEach((value, i) => {
+    if (counts(i)) {
+      sum += value;
+      number += 1;
+    }
+  });
   return sum / Math.max(number, 1);
 }
 

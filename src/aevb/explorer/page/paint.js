@@ -33,8 +33,15 @@ function imagePainter(width, height, [low, high], lightOnDark) {
   let ramp = new Uint32Array(256);
   let hidden = 0;
   const retint = () => {
-    const ends = lightOnDark ? [[8, 8, 8], [250, 250, 250]] : [channels(colour("paper-low")), channels(colour("paper-high"))];
-    ramp = Uint32Array.from({ length: 256 }, (_, level) => packed(ends[0].map((from, k) => from + (level / 255) * (ends[1][k] - from))));
+    const ends = lightOnDark
+      ? [
+          [8, 8, 8],
+          [250, 250, 250],
+        ]
+      : [channels(colour("paper-low")), channels(colour("paper-high"))];
+    ramp = Uint32Array.from({ length: 256 }, (_, level) =>
+      packed(ends[0].map((from, k) => from + (level / 255) * (ends[1][k] - from))),
+    );
     hidden = packed(channels(colour("hidden")));
   };
   retint();
@@ -87,7 +94,12 @@ function tablePainter({ means, stds }) {
           if (missing && missing[i]) continue;
           const h = up(i);
           drawing.fillStyle = h >= 0 ? above : below;
-          drawing.fillRect(2 + i * step + step * 0.12, middle - Math.max(h, 0), step * 0.76, Math.max(Math.abs(h), 0.8));
+          drawing.fillRect(
+            2 + i * step + step * 0.12,
+            middle - Math.max(h, 0),
+            step * 0.76,
+            Math.max(Math.abs(h), 0.8),
+          );
         }
         return;
       }

@@ -2,10 +2,25 @@
 
 // After Petroff, "Accessible color sequences for data visualization" (2021), its greys replaced.
 export const COLOURS = [
-  "#3f90da", "#bd1f01", "#ffa90e", "#832db6", "#5fb7b9", "#e76300", "#717581", "#a96b59", "#e377c2", "#2f8f4e",
+  "#3f90da",
+  "#bd1f01",
+  "#ffa90e",
+  "#832db6",
+  "#5fb7b9",
+  "#e76300",
+  "#717581",
+  "#a96b59",
+  "#e377c2",
+  "#2f8f4e",
 ];
 // For quantities: viridis in a few steps.
-const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+const RAMP = [
+  [68, 1, 84],
+  [59, 82, 139],
+  [33, 145, 140],
+  [94, 201, 98],
+  [253, 231, 37],
+];
 
 /** @typedef {{ kind: "classes", names: string[] } | { kind: "quantity", range: [number, number] } | null} Labels */
 
@@ -29,5 +44,5 @@ export function labelColour(labels, value) {
  */
 export function labelName(labels, value) {
   if (!labels) return "";
-  return labels.kind === "classes" ? labels.names[value] ?? "" : String(Number(value.toPrecision(4)));
+  return labels.kind === "classes" ? (labels.names[value] ?? "") : String(Number(value.toPrecision(4)));
 }

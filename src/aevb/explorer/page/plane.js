@@ -132,11 +132,15 @@ export class Plane {
     box.addEventListener("pointercancel", (event) => this.release(event));
     box.addEventListener("pointerleave", () => this.hover(-1));
     box.addEventListener("keydown", (event) => this.onKey(event));
-    box.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey && document.activeElement !== box) return;
-      event.preventDefault();
-      this.zoomAt(Math.exp(-event.deltaY / 300), ...this.placeOf(event));
-    }, { passive: false });
+    box.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey && !event.metaKey && document.activeElement !== box) return;
+        event.preventDefault();
+        this.zoomAt(Math.exp(-event.deltaY / 300), ...this.placeOf(event));
+      },
+      { passive: false },
+    );
   }
 
   /**
@@ -232,7 +236,12 @@ export class Plane {
   onKey(event) {
     const { app } = this;
     const step = app.values.view.span / (event.shiftKey ? 8 : 40);
-    const moves = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] });
+    const moves = /** @type {Record<string, [number, number]>} */ ({
+      ArrowLeft: [-step, 0],
+      ArrowRight: [step, 0],
+      ArrowUp: [0, step],
+      ArrowDown: [0, -step],
+    });
     const actions = /** @type {Record<string, () => void>} */ ({
       "+": () => this.zoom(1.5),
       "=": () => this.zoom(1.5),
@@ -257,7 +266,8 @@ export class Plane {
     const c = this.app.basis.coordinates(z);
     c[first] += right;
     if (second !== first) c[second] += up;
-    const follow = (/** @type {number} */ middle, /** @type {number} */ value) => Math.min(Math.max(middle, value - 0.9 * view.span), value + 0.9 * view.span);
+    const follow = (/** @type {number} */ middle, /** @type {number} */ value) =>
+      Math.min(Math.max(middle, value - 0.9 * view.span), value + 0.9 * view.span);
     const next = { ...view, x: follow(view.x, c[first]), y: second === first ? view.y : follow(view.y, c[second]) };
     this.app.moveTo(this.app.basis.latent(c));
     if (next.x !== view.x || next.y !== view.y) this.app.state.set({ view: next });

@@ -28,7 +28,12 @@ export class Scatter {
     for (let i = 0; i < app.numPoints; i++) {
       const c = app.basis.coordinates(app.codes.subarray(i * app.J, (i + 1) * app.J));
       // One latent variable has no second coordinate: the points are strewn over the height.
-      const up = second === first ? ((i * 0.618034) % 1 - 0.5) * 1.6 * (frame.size / 2 / frame.unit) + frame.bottom + frame.size / 2 / frame.unit : c[second];
+      const up =
+        second === first
+          ? (((i * 0.618034) % 1) - 0.5) * 1.6 * (frame.size / 2 / frame.unit) +
+            frame.bottom +
+            frame.size / 2 / frame.unit
+          : c[second];
       [xs[i], ys[i]] = frame.place(c[first], up);
     }
     if (!isDataShown) return;

@@ -39,7 +39,8 @@ export function readAddress(app) {
   if (found.x && !found.missing) found.missing = new Uint8Array(app.D);
   if (found.x && !found.noise) found.noise = 0;
   const labels = app.data.labels;
-  if (found.label !== undefined && !(labels?.kind === "classes" && found.label < labels.names.length)) delete found.label;
+  if (found.label !== undefined && !(labels?.kind === "classes" && found.label < labels.names.length))
+    delete found.label;
   app.isFollowing = false;
   Object.assign(app.values, found);
 }

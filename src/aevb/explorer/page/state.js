@@ -70,7 +70,11 @@ export function toHash(values, inUnitInterval) {
   const parts = new URLSearchParams();
   parts.set("z", short(values.z));
   if (values.source !== null) parts.set("x", String(values.source));
-  else if (values.x) parts.set(inUnitInterval && !values.noise ? "xb" : "xf", inUnitInterval && !values.noise ? levels(values.x) : floats(values.x));
+  else if (values.x)
+    parts.set(
+      inUnitInterval && !values.noise ? "xb" : "xf",
+      inUnitInterval && !values.noise ? levels(values.x) : floats(values.x),
+    );
   if (values.missing.some(Boolean)) parts.set("m", bits(values.missing));
   if (values.noise) parts.set("n", String(values.noise));
   parts.set("p", [values.basis, values.first, values.second].join("."));
@@ -112,9 +116,12 @@ export function fromHash(hash, { latentDim: J, dataDim: D, numPoints }) {
   if (view && view[2] > 0.005) found.view = { x: view[0], y: view[1], span: view[2] };
   const seeds = (parts.get("e") ?? "").split(".").map((seed) => whole(seed, 1e6));
   const names = /** @type {const} */ (["epsilonSeed", "sampleSeed", "completionSeed"]);
-  names.forEach((name, i) => { if (seeds[i] !== null && seeds[i] !== undefined) found[name] = /** @type {number} */ (seeds[i]); });
+  names.forEach((name, i) => {
+    if (seeds[i] !== null && seeds[i] !== undefined) found[name] = /** @type {number} */ (seeds[i]);
+  });
   const rates = numbers(parts.get("t"), 2, 3);
-  if (rates && rates[0] >= 0 && rates[1] >= 0 && rates[1] <= 1) Object.assign(found, { temperature: rates[0], way: rates[1] });
+  if (rates && rates[0] >= 0 && rates[1] >= 0 && rates[1] <= 1)
+    Object.assign(found, { temperature: rates[0], way: rates[1] });
   const [from, to] = (parts.get("ab") ?? "").split("~").map((text) => numbers(text, J, 50));
   if (from && to) Object.assign(found, { from, to, isPathShown: true });
   if (/^[01]{3}$/.test(parts.get("s") ?? "")) {
@@ -128,7 +135,9 @@ export function fromHash(hash, { latentDim: J, dataDim: D, numPoints }) {
 
 /** @param {ArrayLike<number>} values */
 function short(values) {
-  return Array.from(values).map((value) => String(Number(value.toFixed(4)))).join("_");
+  return Array.from(values)
+    .map((value) => String(Number(value.toFixed(4))))
+    .join("_");
 }
 
 /**

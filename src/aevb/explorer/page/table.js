@@ -3,6 +3,14 @@
 import { colour, find, fitted, make, written } from "./dom.js";
 
 /** @typedef {import("./app.js").App} App */
+/**
+ * @typedef {object} Line what there is of a column
+ * @property {HTMLInputElement} slider
+ * @property {HTMLElement} number
+ * @property {HTMLInputElement} keep
+ * @property {HTMLElement} band
+ * @property {HTMLElement} mark
+ */
 
 const MOST_SLIDERS = 60;
 
@@ -13,7 +21,7 @@ export class Table {
     this.place = find("columns");
     this.place.hidden = false;
     this.names = Array.from({ length: app.D }, (_, i) => app.data.columns[i] ?? `column ${i + 1}`);
-    /** @type {{ slider: HTMLInputElement, number: HTMLElement, keep: HTMLInputElement, band: HTMLElement, mark: HTMLElement }[]} */
+    /** @type {Line[]} */
     this.lines = [];
     /** @type {HTMLCanvasElement | null} */
     this.curve = null;
@@ -36,12 +44,25 @@ export class Table {
    */
   addLine(name, i) {
     const [low, high] = this.range(i);
-    const slider = make("input", { type: "range", min: low, max: high, step: (high - low) / 400, "aria-label": `${name}: value` });
-    const keep = make("input", { type: "checkbox", checked: true, "aria-label": `${name} is known`, title: "known, or to be guessed" });
+    const slider = make("input", {
+      type: "range",
+      min: low,
+      max: high,
+      step: (high - low) / 400,
+      "aria-label": `${name}: value`,
+    });
+    const keep = make("input", {
+      type: "checkbox",
+      checked: true,
+      "aria-label": `${name} is known`,
+      title: "known, or to be guessed",
+    });
     const number = make("span", { class: "number" });
     const [band, mark] = [make("i", { class: "band" }), make("i", { class: "mark" })];
     const track = make("span", { class: "track" }, [band, mark, slider]);
-    this.place.append(make("div", { class: "column" }, [keep, make("span", { class: "name", text: name, title: name }), track, number]));
+    this.place.append(
+      make("div", { class: "column" }, [keep, make("span", { class: "name", text: name, title: name }), track, number]),
+    );
     this.lines.push({ slider, number, keep, band, mark });
     slider.addEventListener("input", () => this.change(i, Number(slider.value)));
     keep.addEventListener("change", () => {
@@ -64,7 +85,12 @@ export class Table {
   }
 
   addCurve() {
-    this.curve = make("canvas", { class: "curve", tabindex: "0", role: "img", "aria-label": "x, a line over the columns; draw to change it" });
+    this.curve = make("canvas", {
+      class: "curve",
+      tabindex: "0",
+      role: "img",
+      "aria-label": "x, a line over the columns; draw to change it",
+    });
     this.place.append(this.curve);
     const draw = (/** @type {PointerEvent} */ event) => {
       if (!event.buttons || !this.curve) return;
@@ -93,7 +119,10 @@ export class Table {
       keep.checked = !missing[i];
       slider.classList.toggle("unknown", Boolean(missing[i]));
       number.textContent = missing[i] ? "?" : compact(values[i]);
-      slider.setAttribute("aria-valuetext", `${missing[i] ? "not known" : compact(values[i])}; the model's mean is ${compact(p.mu[i])}, give or take ${compact(sd)}`);
+      slider.setAttribute(
+        "aria-valuetext",
+        `${missing[i] ? "not known" : compact(values[i])}; the model says ${compact(p.mu[i])} ± ${compact(sd)}`,
+      );
     });
     if (this.curve) this.drawCurve(this.curve, values, p.mu);
   }
@@ -106,7 +135,10 @@ export class Table {
   drawCurve(canvas, x, mean) {
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
     const drawing = fitted(canvas, width, height);
-    for (const [values, tint] of /** @type {[Float32Array, string][]} */ ([[x, colour("ink")], [mean, colour("accent")]])) {
+    for (const [values, tint] of /** @type {[Float32Array, string][]} */ ([
+      [x, colour("ink")],
+      [mean, colour("accent")],
+    ])) {
       drawing.beginPath();
       values.forEach((value, i) => {
         const [low, high] = this.range(i);
@@ -127,11 +159,15 @@ export class Table {
    * @param {File} file
    */
   async read(file) {
-    const lines = (await file.text()).split(/\r?\n/).filter((line) => line.trim()).map((line) => line.split(/[,;\t]/).map((cell) => cell.trim().replace(/^"|"$/g, "")));
+    const lines = (await file.text())
+      .split(/\r?\n/)
+      .filter((line) => line.trim())
+      .map((line) => line.split(/[,;\t]/).map((cell) => cell.trim().replace(/^"|"$/g, "")));
     const hasHeader = lines.length > 1 && lines[0].some((cell) => cell && !Number.isFinite(Number(cell)));
     const cells = lines[hasHeader ? 1 : 0] ?? [];
     const order = hasHeader ? this.names.map((name) => lines[0].indexOf(name)) : this.names.map((_, i) => i);
-    if (order.some((place) => place < 0 || place >= cells.length)) throw new Error(`the file needs ${this.app.D} columns of numbers, in this order or named as here`);
+    if (order.some((place) => place < 0 || place >= cells.length))
+      throw new Error(`the file needs ${this.app.D} columns of numbers, in this order or named as here`);
     const isGap = order.map((place) => cells[place] === "" || !Number.isFinite(Number(cells[place])));
     const x = Float32Array.from(order, (place, i) => (isGap[i] ? this.app.columns.means[i] : Number(cells[place])));
     this.app.putIn({ x, source: null, missing: Uint8Array.from(isGap, Number), noise: 0 });

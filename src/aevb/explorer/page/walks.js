@@ -64,7 +64,10 @@ export class Between {
   show() {
     const z = new Float32Array(NUM_BETWEEN * this.app.J);
     for (let k = 0; k < NUM_BETWEEN; k++) z.set(this.at(k / (NUM_BETWEEN - 1)), k * this.app.J);
-    this.tiles.show(decoded(this.app, z), (k) => `${Math.round((100 * k) / (NUM_BETWEEN - 1))} % of the way from A to B`);
+    this.tiles.show(
+      decoded(this.app, z),
+      (k) => `${Math.round((100 * k) / (NUM_BETWEEN - 1))} % of the way from A to B`,
+    );
   }
 }
 
@@ -137,7 +140,8 @@ export class Dream {
     this.slider.addEventListener("input", () => app.state.set({ temperature: Number(this.slider.value) }));
     find("dream-again").addEventListener("click", () => app.state.set({ sampleSeed: newSeed() }));
     // The plane shows them from the first time that someone cares for them.
-    for (const name of ["click", "input"]) find("dream").addEventListener(name, () => (app.areSamplesShown = true), true);
+    for (const name of ["click", "input"])
+      find("dream").addEventListener(name, () => (app.areSamplesShown = true), true);
     app.state.on(["temperature", "sampleSeed"], () => this.show());
   }
 
