@@ -16,7 +16,7 @@ from aevb import VAE
 from aevb.data.datasets import Dataset
 from aevb.data.trial import Trial
 from aevb.explorer import write_page
-from aevb.models import join, split
+from aevb.models import join, split, standard_models
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -32,16 +32,17 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
         setattr(vae, name, value)
     if vae.likelihood == "gaussian" and units is None:
         units = np.linspace(-2, 50, data_dim, dtype=np.float32), np.linspace(0.1, 20, data_dim, dtype=np.float32)
-    models = vae._build_models(data_dim, units, jax.random.key(0))
-    parameters, constants, skeleton = split(models)
+    generative, recognition = standard_models(
+        data_dim, vae.latent_dim, vae.hidden, vae.likelihood, vae.activation, units=units
+    )
+    parameters, constants, skeleton = split((generative, None if vae.learner == "mcem" else recognition))
     generator = np.random.default_rng(seed)
 
     def draw(leaf):
         return jnp.asarray(generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1]), jnp.float32)
 
     vae.generative_, vae.recognition_ = join(jax.tree.map(draw, parameters), constants, skeleton)
-    vae.estimator_ = "sgvb-b"
-    vae._optimizer_state = None
+    vae.estimator_, vae._n_features_out = "sgvb-b", vae.latent_dim
     return vae
 
 
@@ -173,6 +174,14 @@ class Visit:
         self.context.close()
         assert not self.troubles
         assert {url.split("#")[0] for url in self.requests} <= {path.as_uri()}
+
+
+@pytest.fixture(scope="session")
+def calculator(browser, digits_page):
+    """A page that stays open, for its functions."""
+    visit = Visit(browser, digits_page)
+    yield visit.page
+    visit.close(digits_page)
 
 
 @pytest.fixture

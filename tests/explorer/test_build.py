@@ -5,6 +5,7 @@ import re
 import sys
 import zlib
 
+import jax
 import numpy as np
 import pytest
 
@@ -107,6 +108,8 @@ def test_colours_and_activations_are_those_of_the_library():
 def run_folder(tmp_path, random_vae):
     """The folder of a run on scikit-learn's digits that learned nothing."""
     vae = random_vae(64, hidden=(20,), activation="tanh")
+    models = vae.generative_, vae.recognition_
+    vae._optimizer_state = vae._start_learner(models, 1, jax.random.key(0))[1].optimizer_state
     vae.save(tmp_path / "mine" / "model")
     tables = {"run": {"command": "aevb fit"}, "data": DataSettings("digits").written()}
     runs.write_config(

@@ -5,6 +5,8 @@ import { colour, context, find, findCanvas } from "./dom.js";
 /** @typedef {import("./app.js").App} App */
 /** @typedef {"draw" | "wipe" | "rub"} Tool */
 
+const SIZES = { draw: 1.15, wipe: 2, rub: 2.6 }; // radii on an image of 28 pixels
+
 export class Pad {
   /**
    * @param {App} app
@@ -77,7 +79,7 @@ export class Pad {
     const { app, width, height } = this;
     const x = (app.values.x ?? this.blank()).slice();
     const missing = app.values.missing.slice();
-    const radius = (Math.max(width, height) / 28) * (this.tool === "draw" ? 1.15 : this.tool === "rub" ? 2.6 : 2);
+    const radius = Math.max((Math.max(width, height) / 28) * SIZES[this.tool], 0.8); // of the pixels of the image
     const [low, high] = app.model.inUnitInterval ? [0, 1] : app.data.range;
     for (let row = 0; row < height; row++) {
       for (let column = 0; column < width; column++) {

@@ -10,7 +10,7 @@ export function addSharing(app) {
   const dialog = /** @type {HTMLDialogElement} */ (find("share-dialog"));
   const field = findInput("share-link");
   find("share").addEventListener("click", async () => {
-    history.replaceState(null, "", `#${toHash(app.values, app.model.inUnitInterval)}`);
+    history.replaceState(null, "", `#${toHash(app.values)}`);
     field.value = location.href;
     find("share-words").textContent = "This link opens the page as you see it now:";
     dialog.showModal();

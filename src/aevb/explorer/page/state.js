@@ -64,17 +64,13 @@ export class State {
 /**
  * The state as the part of an address after #.
  * @param {Values} values
- * @param {boolean} inUnitInterval whether x is grey levels, which fit into bytes
  */
-export function toHash(values, inUnitInterval) {
+export function toHash(values) {
   const parts = new URLSearchParams();
   parts.set("z", short(values.z));
   if (values.source !== null) parts.set("x", String(values.source));
-  else if (values.x)
-    parts.set(
-      inUnitInterval && !values.noise ? "xb" : "xf",
-      inUnitInterval && !values.noise ? levels(values.x) : floats(values.x),
-    );
+  else if (values.x && areLevels(values.x)) parts.set("xb", levels(values.x));
+  else if (values.x) parts.set("xf", floats(values.x));
   if (values.missing.some(Boolean)) parts.set("m", bits(values.missing));
   if (values.noise) parts.set("n", String(values.noise));
   parts.set("p", [values.basis, values.first, values.second].join("."));
@@ -160,9 +156,17 @@ function whole(text, most) {
   return text && /^\d{1,9}$/.test(text) && Number(text) <= most ? Number(text) : null;
 }
 
-/** @param {Float32Array} x in [0, 1] */
+/**
+ * Whether all values are grey levels k/255: those fit into bytes.
+ * @param {Float32Array} x
+ */
+function areLevels(x) {
+  return x.every((value) => value >= 0 && value <= 1 && Math.abs(255 * value - Math.round(255 * value)) < 1e-4);
+}
+
+/** @param {Float32Array} x */
 function levels(x) {
-  return textOf(Uint8Array.from(x, (value) => Math.round(255 * Math.min(Math.max(value, 0), 1))));
+  return textOf(Uint8Array.from(x, (value) => Math.round(255 * value)));
 }
 
 /**
