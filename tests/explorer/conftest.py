@@ -39,7 +39,7 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
     generator = np.random.default_rng(seed)
 
     def draw(leaf):
-        return jnp.asarray(generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1]), jnp.float32)
+        return jnp.asarray(0.6 * generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1]), jnp.float32)
 
     vae.generative_, vae.recognition_ = join(jax.tree.map(draw, parameters), constants, skeleton)
     vae.estimator_, vae._n_features_out = "sgvb-b", vae.latent_dim
@@ -116,10 +116,7 @@ class Visit:
 
     def open(self, path, address=""):
         page = self.context.new_page()
-        page.on(
-            "console",
-            lambda message: self.troubles.append(message.text) if message.type in ("error", "warning") else None,
-        )
+        page.on("console", lambda said: self.troubles.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.troubles.append(str(error)))
         page.on("dialog", lambda dialog: self.troubles.append(f"dialog {dialog.message}") or dialog.dismiss())
         page.on("request", lambda request: self.requests.append(request.url))

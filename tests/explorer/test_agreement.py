@@ -17,13 +17,15 @@ D, J, N, L = 20, 3, 100, 2
 SPECS = [
     ("bernoulli", (30,), "tanh"),
     ("bernoulli", (16, 12), "gelu"),
-    ("bernoulli", (), "relu"),
     ("gaussian", (30,), "relu"),
     ("gaussian", (16, 12, 8), "silu"),
-    ("gaussian", (9, 7), "softplus"),
     ("sigmoid-gaussian", (30,), "elu"),
-    ("sigmoid-gaussian", (16, 12), "sigmoid"),
+]
+MORE_SPECS = [
+    ("bernoulli", (), "relu"),
+    ("gaussian", (9, 7), "softplus"),
     ("gaussian", (5,), "identity"),
+    ("sigmoid-gaussian", (16, 12), "sigmoid"),
 ]
 IN_THE_PAGE = """
 async ([description, table, text, X, Z, epsilon]) => {
@@ -52,7 +54,7 @@ def in_jax(generative, recognition, X, Z, epsilon):
     }
 
 
-def in_the_page(calculator, vae, arrays, *data):
+def in_the_page(page, vae, arrays, *data):
     table, text = pack(arrays)
     return page.evaluate(IN_THE_PAGE, [describe(vae), table, text, *(array.tolist() for array in data)])
 
@@ -64,13 +66,16 @@ def largest_error(found, expected):
         values, got = np.asarray(values).ravel(), np.asarray(found[name])
         if values.size:
             scale = np.abs(values) if name in ("kl", "bound", "sigma", "std") else np.abs(values).max()
-            if name == "bound" and "std" in errors:
+            if name == "bound" and np.size(expected["std"]):
                 scale = np.maximum(scale, D)  # a nat for each column
             errors[name] = np.max(np.abs(got - values) / scale)
     return errors
 
 
-@pytest.mark.parametrize(("likelihood", "hidden", "activation"), SPECS)
+@pytest.mark.parametrize(
+    ("likelihood", "hidden", "activation"),
+    [*SPECS, *(pytest.param(*spec, marks=pytest.mark.slow) for spec in MORE_SPECS)],
+)
 def test_networks_kl_and_bound_agree_with_jax(calculator, random_vae, likelihood, hidden, activation):
     vae = random_vae(D, latent_dim=J, hidden=hidden, likelihood=likelihood, activation=activation)
     generator = np.random.default_rng(1)

@@ -2,8 +2,10 @@ import base64
 import hashlib
 import json
 import re
+import shlex
 import sys
 import zlib
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -163,3 +165,12 @@ def test_a_page_without_an_encoder(random_vae, trial_of, visit, tmp_path, monkey
     assert not opened.page.locator("#roll").is_visible()
     opened.drag("#plane", (0.5, 0.5), (0.7, 0.3))
     assert opened.value("values.z[0] > 0.3 && values.z[1] > 0.3 && app.q === null")
+
+
+@pytest.mark.slow
+def test_commands_of_the_documentation(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).resolve().parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
+    for line in re.search(r"```sh\n(.*?)```", text, flags=re.DOTALL)[1].strip().splitlines():
+        assert run(shlex.split(line)[1:]) == 0, line
+    assert (tmp_path / "runs" / "digits" / "explorer.html").exists()

@@ -81,14 +81,14 @@ def test_a_dot_shows_its_picture_and_can_be_put_in(visit, digits_page):
 
 def test_epsilon_is_drawn_again_and_z_is_mu_plus_sigma_epsilon(visit, digits_page):
     opened = visit(digits_page)
-    seed, bound = opened.value("values.epsilonSeed"), opened.text("#bound")
+    seed, draws = opened.value("values.epsilonSeed"), opened.value("[...app.draws]")
     opened.page.get_by_role("button", name="Roll ε").click()
     opened.page.wait_for_timeout(200)
     opened.rest()
     assert opened.value("values.epsilonSeed") != seed
     expected = opened.value("[...app.q.mu].map((mu, j) => mu + app.q.sigma[j] * app.epsilon()[j])")
     np.testing.assert_allclose(opened.vector("z"), expected, atol=1e-5)
-    assert opened.text("#bound") != bound
+    assert not np.isclose(opened.value("[...app.draws]"), draws).any()
     opened.page.get_by_role("button", name="Zoom to q(z|x)").click()
     opened.rest()
     assert opened.value("values.view.span < 6 * Math.max(...app.q.sigma)")
