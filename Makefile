@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-slow check bench docs clean
+.PHONY: help demo test test-slow check check-page bench docs clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-demo ## learn MNIST digits and draw what was learned, into runs/
 	@$(BIN)/aevb demo
@@ -25,6 +25,9 @@ check: $(VENV)/.installed-dev ## check format, lint and types
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@$(BIN)/pyright
+
+check-page: ## check the types of the page's modules; needs npx
+	@npx --yes -p typescript tsc -p src/aevb/explorer/page
 
 bench: $(VENV)/.installed-test ## run the benchmarks
 	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py; \

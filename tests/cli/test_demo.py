@@ -13,7 +13,7 @@ from aevb.data import load_dataset
 
 demo_module, learn_module = sys.modules["aevb.cli.demo"], sys.modules["aevb.cli.learn"]
 PICTURES = {"manifold", "latent", "reconstructions", "samples", "nearest", "learning_curve"}
-FILES = {"config.toml", "model", "history.csv", "metrics.json", "report.html"}
+FILES = {"config.toml", "model", "history.csv", "metrics.json", "report.html", "explorer.html"}
 FILES |= {f"{name}.{ending}" for name in PICTURES for ending in ("png", "svg")}
 
 
@@ -50,6 +50,7 @@ def test_a_run_is_complete_and_says_how_its_numbers_came_about(tmp_path, capsys)
     assert f"{bound['value']:.1f}" in out
     assert out.splitlines()[-1] == f"The results are in {folder}: open {folder / 'report.html'}"
     assert "binarized" in out
+    assert '<a href="explorer.html">' in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_ctrl_c_while_learning_still_draws(tmp_path, monkeypatch, capsys):

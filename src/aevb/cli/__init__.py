@@ -27,6 +27,7 @@ _COMMANDS = {
     "inpaint": ("aevb.cli.restore:inpaint", "Fill in what is missing in data."),
     "super-resolve": ("aevb.cli.restore:super_resolve", "Write large images for small ones."),
     "evaluate": ("aevb.cli.evaluate:evaluate", "Estimate log p(x) of data, with error bars."),
+    "explore": ("aevb.cli.explore:explore", "Make a page to explore a model in the browser, and open it."),
     "plot": ("aevb.cli.report:plot", "Draw the pictures of a run again."),
     "report": ("aevb.cli.report:report", "Write the report of a run again."),
     "reproduce": ("aevb.cli.reproduce:reproduce", "Make the figures of the paper, and judge its claims."),

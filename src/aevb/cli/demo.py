@@ -23,8 +23,8 @@ def demo(
 ) -> None:
     """Learn a model of handwritten digits with two latent variables, and draw what it learned.
 
-    It is `aevb fit` with fixed settings. Ctrl-C ends the learning and still draws. An earlier run is never overwritten:
-    the next goes to demo-2, and so on.
+    It is `aevb fit` and `aevb explore` with fixed settings. Ctrl-C ends the learning and still draws. An earlier run is
+    never overwritten: the next goes to demo-2, and so on.
 
     Args:
         output: Folder for the results.
@@ -36,4 +36,4 @@ def demo(
 
     model = settings({**SETTING, "max_epochs": epochs, "random_state": seed}, {})
     command = f"aevb demo --epochs {epochs} --data {data} --seed {seed}"
-    raise SystemExit(learn(model, DataSettings(data, seed=seed), output, command, Talk()))
+    raise SystemExit(learn(model, DataSettings(data, seed=seed), output, command, Talk(), explorer=True))

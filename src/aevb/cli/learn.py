@@ -19,6 +19,7 @@ _FILES = {
     "history.csv": "one row an epoch",
     "config.toml": "the settings; aevb fit --config repeats the run",
     "*.png, *.svg": "the pictures of the report",
+    "explorer.html": "the model itself, to hold in your hands",
     "report.html": "all of it, to look at",
 }
 _ENDINGS = {"converged": "no better after that", "interrupted": "then interrupted", "diverged": "then it diverged"}
@@ -29,7 +30,7 @@ _GUESSED = {  # as `VAE(likelihood="auto")` does
 }
 
 
-def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: Talk) -> int:
+def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: Talk, *, explorer: bool = False) -> int:
     """Learn a model and fill its folder, what is dearest first.
 
     Args:
@@ -38,6 +39,7 @@ def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: T
         output: Folder for the results; the next free one of -2, -3, ... if it holds something.
         command: That was given.
         talk: How to speak.
+        explorer: Whether to make the page of `aevb explore` too.
 
     Returns:
         The exit code.
@@ -68,7 +70,7 @@ def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: T
         with talk.notes():
             vae.fit(trial.learn, validation_data=trial.valid)
         with waiting("Measuring and drawing", after=0.5):
-            metrics = fill(folder, vae, trial, data, model, command)
+            metrics = fill(folder, vae, trial, data, model, command, explorer=explorer)
     except KeyboardInterrupt:
         return _give_up(folder)
     except BaseException:
@@ -77,12 +79,13 @@ def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: T
         raise
     _say_numbers(talk, metrics, vae, len(trial.test), time.perf_counter() - start)
     for name, what in _FILES.items():
-        talk.say(f"  {name:14} {what}")
+        if name != "explorer.html" or explorer:
+            talk.say(f"  {name:14} {what}")
     talk.end(f"The results are in {folder}: open {folder / 'report.html'}", {"folder": folder, **metrics})
     return 130 if vae.stopped_because_ == "interrupted" else 0
 
 
-def fill(folder: Path, vae, trial, data: "DataSettings", model: dict, command: str) -> dict:
+def fill(folder: Path, vae, trial, data: "DataSettings", model: dict, command: str, *, explorer: bool = False) -> dict:
     """Write all files of a run; return its metrics."""
     from aevb import runs
 
@@ -90,6 +93,10 @@ def fill(folder: Path, vae, trial, data: "DataSettings", model: dict, command: s
     tables = {"run": {"command": command}, "data": data.written(), "model": written(model)}
     runs.write_config(folder, tables)
     runs.write_history(folder, vae.history_)
+    if explorer:  # before the report, which links to it
+        from aevb.explorer import write_page
+
+        write_page(folder / "explorer.html", vae, trial, name=folder.resolve().name)
     return write_results(folder, vae, trial, data.seed, command)
 
 

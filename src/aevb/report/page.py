@@ -9,6 +9,7 @@ from aevb import runs
 from aevb.data.trial import Trial
 from aevb.files import written_whole
 from aevb.models import LIKELIHOODS
+from aevb.report.link import explorer_line
 from aevb.report.pictures import PICTURES
 from aevb.vae import VAE
 
@@ -72,6 +73,7 @@ def _facts(folder, vae, trial, metrics, pictures, command) -> dict[str, Any]:
         "own_value": metrics.get("held_out_lower_bound", metrics["held_out_log_likelihood"])["value"],
         "comparisons": _comparisons(metrics["comparison"]),
         "pictures": [(name, PICTURES[name], _data_uri(folder / f"{name}.png")) for name in pictures],
+        "explorer": explorer_line(folder),
         "command": command,
         "repeat": f"aevb fit --config {folder / 'config.toml'}",
         "config": (folder / "config.toml").read_text(encoding="utf-8"),

@@ -1,0 +1,67 @@
+"""`aevb explore`: a page to hold a learned latent space in your hands."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from aevb.cli.run_folder import open_run
+from aevb.cli.talk import Json, Quiet, Talk
+from aevb.cli.waiting import waiting
+
+NAME = "explorer.html"
+
+
+def explore(
+    run: Path,
+    *,
+    output: Path | None = None,
+    rows: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+    open_page: Annotated[bool, Parameter(name="--open", negative="--no-open")] = True,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Make explorer.html, one file with the model inside, and open it in the browser.
+
+    Drag through the latent plane, draw something and see q(z|x) and the bound, rub a part out and see it come back. The
+    file needs no server and no network: it can be mailed.
+
+    Args:
+        run: Folder of the run.
+        output: Where the page goes; explorer.html in the run's folder if not given.
+        rows: Datapoints in the page; if not given, as many as keep it small.
+        open_page: Whether to open the page.
+        quiet: Say only where the results are.
+        json: Print one JSON object.
+    """
+    talk = Talk(quiet, json)
+    opened = open_run(run)
+    path = run / NAME if output is None else output
+    with waiting("Making the page"), talk.notes():
+        from aevb.explorer import write_page
+        from aevb.explorer.model import check_explorable
+        from aevb.report.link import link_explorer
+
+        check_explorable(opened.vae)  # before the data are loaded
+        write_page(path, opened.vae, opened.trial(), name=run.resolve().name, max_rows=rows)
+        if output is None:
+            link_explorer(run)
+    size = path.stat().st_size
+    is_open = open_page and _has_screen() and _open(path)
+    talk.end(f"The page is {path} ({size / 1e6:.1f} MB)", {"output": path, "bytes": size, "opened": is_open})
+
+
+def _has_screen():
+    """Whether a browser would be seen by a person: not from scripts, nor over ssh."""
+    if not sys.stdout.isatty():
+        return False
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open(path):
+    import webbrowser
+
+    return webbrowser.open(path.resolve().as_uri())

@@ -1,0 +1,75 @@
+"""What a page holds of a model: the layer description of its model file, and the arrays under their names there."""
+
+from typing import Any
+
+import numpy as np
+
+from aevb.explorer.arrays import as_half
+from aevb.models import OWN_PARTS, named_leaves, split
+from aevb.vae import VAE
+
+_LEARNERS = {
+    "aevb": "Auto-Encoding Variational Bayes",
+    "wake-sleep": "the wake-sleep algorithm",
+    "mcem": "Monte Carlo EM",
+    "full-vb": "full variational Bayes",
+}
+_ARGUMENTS = ("latent_dim", "hidden", "activation", "learner", "amortized")
+
+
+class NotExplorableError(ValueError):
+    """A model that no page can be made of, with the reason."""
+
+
+def check_explorable(vae: VAE) -> None:
+    """Refuse a model whose networks the page does not have.
+
+    Raises:
+        NotExplorableError: Naming what it is that the page does not have, and what it has.
+    """
+    own = [name for name in OWN_PARTS if getattr(vae, name) is not None]
+    if own:
+        raise NotExplorableError(
+            f"{own[0]}: the model has one of its own, and the page knows the networks of aevb.VAE only: "
+            "MLPs with any hidden=(...) and activation."
+        )
+    posterior = vae.get_params()["posterior"]
+    if posterior != "gaussian" and has_encoder(vae):
+        raise NotExplorableError(
+            f"posterior={posterior!r}: the page draws q(z|x) as a Gaussian with independent variables, so it can be "
+            "made of models with posterior='gaussian' (any likelihood, hidden layers, activation and learner)."
+        )
+
+
+def has_encoder(vae: VAE) -> bool:
+    """Whether a network gives q(z|x)."""
+    return vae.learner != "mcem" and bool(vae.amortized)
+
+
+def describe(vae: VAE) -> dict[str, Any]:
+    """Return the layer description of a model, as in its `model.json`, and what its learner is called."""
+    arguments = {name: getattr(vae, name) for name in _ARGUMENTS}
+    return {
+        **arguments,
+        "latent_dim": int(vae.latent_dim),
+        "hidden": [int(width) for width in vae._hidden_widths()],
+        "amortized": bool(vae.amortized),
+        "likelihood": vae.likelihood_,
+        "data_dim": int(getattr(vae, "n_features_in_")),  # noqa: B009
+        "learner_name": _LEARNERS[vae.learner],
+        "has_encoder": has_encoder(vae),
+    }
+
+
+def model_arrays(vae: VAE) -> dict[str, np.ndarray]:
+    """Return the arrays of the networks under their names in the model file: matrices in half precision.
+
+    Vectors stay in single precision: they are few, and the units of the data may be of any size. Of full VB these are
+    the means of q(theta).
+    """
+    generative: Any = vae.generative_
+    generative = getattr(generative, "mean", generative)
+    recognition = vae.recognition_ if has_encoder(vae) else None
+    parameters, constants, _ = split((generative, recognition))
+    leaves = {name: np.asarray(leaf) for name, leaf in named_leaves({"parameters": parameters, "constants": constants})}
+    return {name: as_half(leaf) if leaf.ndim == 2 else leaf.astype(np.float32) for name, leaf in leaves.items()}

@@ -1,0 +1,115 @@
+// The decoded manifold behind the plane: what the decoder makes of every place.
+//
+// It comes coarse first and then finer, some milliseconds a frame, so that nothing ever waits for it.
+
+import { context, make } from "./dom.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./plane.js").Frame} Frame */
+/** @typedef {{ column: number, row: number, stride: number }} Cell */
+
+const BUDGET = 9; // milliseconds a frame
+const BATCH = 8;
+
+export class Backdrop {
+  /**
+   * @param {App} app
+   * @param {HTMLCanvasElement} canvas
+   */
+  constructor(app, canvas) {
+    this.app = app;
+    this.canvas = canvas;
+    this.tile = make("canvas");
+    /** @type {Cell[]} */
+    this.cells = [];
+    this.isRunning = false;
+    /** @type {Frame | null} */
+    this.frame = null;
+    this.key = "";
+  }
+
+  /**
+   * Begin anew, if what would be seen has changed.
+   * @param {Frame} frame
+   * @param {boolean} anyway after a change of colours
+   */
+  show(frame, anyway = false) {
+    const { app } = this;
+    const { basis, first, second, z, isManifoldShown } = app.values;
+    const c = app.basis.coordinates(z);
+    const rest = Array.from(c)
+      .filter((_, k) => k !== first && k !== second)
+      .map((value) => value.toFixed(3));
+    const { left, bottom, unit, size } = frame;
+    const key = [basis, first, second, left, bottom, unit, size, isManifoldShown, ...rest].join();
+    if (key === this.key && !anyway) return;
+    this.key = key;
+    this.frame = frame;
+    const side = app.painter.isImage ? 30 : 62;
+    const count = Math.min(Math.max(4 * Math.round(size / side / 4), 8), 24);
+    this.step = size / count;
+    const ratio = Math.min(window.devicePixelRatio || 1, 2);
+    const pixels = Math.round(size * ratio);
+    if (this.canvas.width !== pixels) Object.assign(this.canvas, { width: pixels, height: pixels });
+    this.ratio = pixels / size;
+    this.cells = isManifoldShown ? cellsOf(count) : [];
+    if (!isManifoldShown) context(this.canvas).clearRect(0, 0, pixels, pixels);
+    if (!this.isRunning && this.cells.length) {
+      this.isRunning = true;
+      this.work();
+    }
+  }
+
+  work() {
+    const end = performance.now() + BUDGET;
+    do this.decodeSome(this.cells.splice(0, BATCH));
+    while (this.cells.length && performance.now() < end);
+    this.isRunning = this.cells.length > 0;
+    if (this.isRunning) requestAnimationFrame(() => this.work());
+  }
+
+  /** @param {Cell[]} cells */
+  decodeSome(cells) {
+    const { app, frame, step = 1, ratio = 1 } = this;
+    if (!frame || !cells.length) return;
+    const { first, second, z } = app.values;
+    const c = app.basis.coordinates(z);
+    const places = new Float32Array(cells.length * app.J);
+    cells.forEach(({ column, row, stride }, i) => {
+      c[first] = frame.left + ((column + stride / 2) * step) / frame.unit;
+      if (second !== first) c[second] = frame.bottom + (frame.size - (row + stride / 2) * step) / frame.unit;
+      places.set(app.basis.latent(c), i * app.J);
+    });
+    const { mu } = app.model.decode(places);
+    const drawing = context(this.canvas);
+    cells.forEach(({ column, row, stride }, i) => {
+      const size = stride * step;
+      Object.assign(this.tile.dataset, { width: String(size), height: String(size) });
+      app.painter.paint(this.tile, mu.subarray(i * app.D, (i + 1) * app.D));
+      const [x, y] = [Math.round(column * step * ratio), Math.round(row * step * ratio)];
+      const [w, h] = [Math.round((column + stride) * step * ratio) - x, Math.round((row + stride) * step * ratio) - y];
+      drawing.clearRect(x, y, w, h);
+      const { aspect, isImage } = app.painter;
+      const narrow = isImage ? Math.min(aspect, 1 / aspect) : 0.86;
+      const [tw, th] = isImage && aspect < 1 ? [w * narrow, h] : isImage ? [w, h * narrow] : [w * narrow, h * narrow];
+      drawing.drawImage(this.tile, x + (w - tw) / 2, y + (h - th) / 2, tw, th);
+    });
+  }
+}
+
+/**
+ * The cells of a square of count x count, coarse ones first, each from the middle outwards.
+ * @param {number} count
+ * @returns {Cell[]}
+ */
+function cellsOf(count) {
+  return [4, 2, 1].flatMap((stride) => {
+    const cells = [];
+    for (let row = 0; row < count; row += stride) {
+      for (let column = 0; column < count; column += stride) cells.push({ column, row, stride });
+    }
+    const middle = (count - stride) / 2;
+    const distance = (/** @type {Cell} */ cell) => Math.hypot(cell.column - middle, cell.row - middle);
+    return cells.sort((one, other) => distance(one) - distance(other));
+  });
+}

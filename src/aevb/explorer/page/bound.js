@@ -1,0 +1,54 @@
+// The lower bound of log p(x) and its two terms, in nats: estimator B of the paper, eq. (7).
+
+/** @typedef {import("./model.js").Model} Model */
+/** @typedef {import("./model.js").Gaussian} Gaussian */
+/**
+ * @typedef {object} Bound in nats
+ * @property {Gaussian} q
+ * @property {Float32Array} z the draws (L, J)
+ * @property {number} reconstruction
+ * @property {number} stdError of the reconstruction
+ * @property {number} kl
+ * @property {number} bound
+ */
+
+/**
+ * z = mu + sigma * epsilon, for several epsilon.
+ * @param {Gaussian} q
+ * @param {Float32Array} epsilon (L, J)
+ */
+export function reparameterize(q, epsilon) {
+  const J = q.mu.length;
+  return epsilon.map((value, i) => q.mu[i % J] + q.sigma[i % J] * value);
+}
+
+/**
+ * KL(q || N(0, I)), appendix B.
+ * @param {Gaussian} q
+ */
+export function klDivergence({ mu, sigma }) {
+  let sum = 0;
+  for (let j = 0; j < mu.length; j++) {
+    const v = 2 * Math.log(sigma[j]);
+    sum += (mu[j] ** 2 + Math.expm1(v) - v) / 2;
+  }
+  return sum;
+}
+
+/**
+ * The bound of one datapoint: E log p(x|z) - KL(q(z|x) || p(z)), the first term by the draws of epsilon.
+ * @param {Model} model
+ * @param {Float32Array} x (D,)
+ * @param {Float32Array} epsilon (L, J)
+ * @returns {Bound}
+ */
+export function lowerBound(model, x, epsilon) {
+  const q = model.encode(x);
+  const z = reparameterize(q, epsilon);
+  const terms = model.logLikelihood(model.decode(z), x);
+  const reconstruction = terms.reduce((sum, term) => sum + term, 0) / terms.length;
+  const variance = terms.reduce((sum, term) => sum + (term - reconstruction) ** 2, 0) / Math.max(terms.length - 1, 1);
+  const kl = klDivergence(q);
+  const stdError = Math.sqrt(variance / terms.length);
+  return { q, z, reconstruction, stdError, kl, bound: reconstruction - kl };
+}

@@ -1,0 +1,161 @@
+// What was there? Draws from p(z | what is left of x), by adaptive importance sampling.
+//
+// Population Monte Carlo (Cappé, Guillin, Marin and Robert, 2004). Each round draws z from a mixture of the prior and
+// of Gaussians as wide as the encoder's q(z | completed x), for each completion of the round before; weighs them by
+// p(z) p(observed x | z) / mixture(z); and resamples. Weights against the whole mixture keep the draws honest: a
+// completion that the encoder likes and the observed part does not is thrown away.
+
+import { Random } from "./random.js";
+
+/** @typedef {import("./model.js").Model} Model */
+/** @typedef {{ mu: Float32Array, sigma: Float32Array, share: number }} Component */
+/** @typedef {{ z: Float32Array, mean: Float32Array, draw: Float32Array }} Completion */
+/** @typedef {{ round: number, numRounds: number, completions: Completion[], effective: number }} Progress */
+
+const PRIOR_SHARE = 0.3;
+const WIDER = 1.3; // the proposals are wider than q: tails that are too light would make weights of any size
+
+export class Completing {
+  /**
+   * @param {Model} model
+   * @param {Float32Array} x (D,) as observed
+   * @param {Uint8Array} missing (D,)
+   * @param {number} noise level that is known
+   * @param {{ seed: number, numDraws?: number, numCompletions?: number, numRounds?: number }} options
+   */
+  constructor(model, x, missing, noise, { seed, numDraws = 96, numCompletions = 8, numRounds = 6 }) {
+    this.model = model;
+    this.x = x;
+    this.missing = missing;
+    this.noise = noise;
+    this.random = new Random(seed);
+    this.numDraws = numDraws;
+    this.numCompletions = numCompletions;
+    this.numRounds = numRounds;
+    this.round = 0;
+    const J = model.latentDim;
+    /** @type {Component} */
+    this.prior = { mu: new Float32Array(J), sigma: new Float32Array(J).fill(1), share: 1 };
+    /** @type {Component[]} */
+    this.mixture = [this.prior];
+  }
+
+  get isDone() {
+    return this.round >= this.numRounds;
+  }
+
+  /** @returns {Progress} */
+  step() {
+    const { model, numDraws } = this;
+    const J = model.latentDim;
+    const z = this.propose(numDraws); // (n, J)
+    const p = model.decode(z);
+    const logLikelihoods = model.logLikelihood(p, this.x, this.missing, this.noise);
+    const logWeights = logLikelihoods.map((value, s) => {
+      const one = z.subarray(s * J, (s + 1) * J);
+      return value + logDensity(this.prior, one) - logMixture(this.mixture, one);
+    });
+    const weights = normalized(logWeights);
+    const effective = 1 / weights.reduce((sum, weight) => sum + weight * weight, 0);
+    const chosen = systematic(weights, this.numCompletions, this.random);
+    const completions = chosen.map((s) => this.complete(z.slice(s * J, (s + 1) * J), p, s));
+    this.mixture = this.nextMixture(completions);
+    this.round += 1;
+    return { round: this.round, numRounds: this.numRounds, completions, effective };
+  }
+
+  /** @param {number} n */
+  propose(n) {
+    const J = this.model.latentDim;
+    const z = new Float32Array(n * J);
+    const shares = this.mixture.map((component) => component.share);
+    for (let s = 0; s < n; s++) {
+      const { mu, sigma } = this.mixture[this.random.choose(shares)];
+      for (let j = 0; j < J; j++) z[s * J + j] = mu[j] + sigma[j] * this.random.normal();
+    }
+    return z;
+  }
+
+  /**
+   * The observed part as it is, the rest by the decoder; noisy values all by the decoder.
+   * @param {Float32Array} z
+   * @param {import("./model.js").Likelihood} p
+   * @param {number} s
+   * @returns {Completion}
+   */
+  complete(z, p, s) {
+    const D = this.model.dataDim;
+    const one = {
+      logits: null,
+      mu: p.mu.slice(s * D, (s + 1) * D),
+      sigma: p.sigma && p.sigma.slice(s * D, (s + 1) * D),
+    };
+    const drawn = this.model.draw(one, this.random);
+    const keep = (/** @type {number} */ i) => !this.missing[i] && !this.noise;
+    const mean = one.mu.map((value, i) => (keep(i) ? this.x[i] : value));
+    const draw = drawn.map((value, i) => (keep(i) ? this.x[i] : value));
+    return { z, mean, draw };
+  }
+
+  /** @param {Completion[]} completions */
+  nextMixture(completions) {
+    const share = (1 - PRIOR_SHARE) / completions.length / 2;
+    const kept = completions.flatMap(({ z, mean }) => {
+      const q = this.model.encode(mean);
+      // Half around the draw, which has been weighed already, and half around the encoder's mean, which has not.
+      return [
+        { mu: z, sigma: q.sigma.map((value) => WIDER * value), share },
+        { mu: q.mu, sigma: q.sigma.map((value) => 2 * WIDER * value), share },
+      ];
+    });
+    return [{ ...this.prior, share: PRIOR_SHARE }, ...kept];
+  }
+}
+
+/**
+ * @param {Component} component
+ * @param {Float32Array} z
+ */
+function logDensity({ mu, sigma }, z) {
+  let sum = 0;
+  for (let j = 0; j < z.length; j++) {
+    sum -= ((z[j] - mu[j]) / sigma[j]) ** 2 / 2 + Math.log(sigma[j]) + Math.log(2 * Math.PI) / 2;
+  }
+  return sum;
+}
+
+/**
+ * @param {Component[]} mixture
+ * @param {Float32Array} z
+ */
+function logMixture(mixture, z) {
+  const terms = mixture.map((component) => Math.log(component.share) + logDensity(component, z));
+  const largest = Math.max(...terms);
+  return largest + Math.log(terms.reduce((sum, term) => sum + Math.exp(term - largest), 0));
+}
+
+/** @param {Float64Array} logWeights */
+function normalized(logWeights) {
+  const largest = Math.max(...logWeights);
+  const weights = logWeights.map((value) => Math.exp(value - largest));
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  return weights.map((weight) => weight / sum);
+}
+
+/**
+ * Systematic resampling: as many of each draw as its weight is worth, up to one.
+ * @param {Float64Array} weights
+ * @param {number} count
+ * @param {Random} random
+ */
+function systematic(weights, count, random) {
+  const chosen = [];
+  let place = 0;
+  let reached = weights[0];
+  for (let k = 0; k < count; k++) {
+    const goal = (k + random.uniform()) / count;
+    while (reached < goal && place < weights.length - 1) reached += weights[++place];
+    chosen.push(place);
+  }
+  return chosen;
+}

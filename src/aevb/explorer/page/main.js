@@ -1,0 +1,114 @@
+// The page, put together.
+
+import { App } from "./app.js";
+import { readArrays } from "./arrays.js";
+import { klDivergence, lowerBound } from "./bound.js";
+import { Completing } from "./completion.js";
+import { Completions } from "./completions.js";
+import { addControls, showRest } from "./controls.js";
+import { find, findCanvas, writtenVector } from "./dom.js";
+import { addInput } from "./input.js";
+import { Lens } from "./lens.js";
+import { Meter } from "./meter.js";
+import { Model } from "./model.js";
+import { Plane } from "./plane.js";
+import { Random } from "./random.js";
+import { addColours, addSharing, readAddress } from "./share.js";
+import { Between, Dream, Walk } from "./walks.js";
+
+/** @typedef {import("./app.js").Facts} Facts */
+
+async function start() {
+  /** @type {Facts} */
+  const facts = JSON.parse(find("facts").textContent ?? "");
+  introduce(facts);
+  const app = new App(facts, await readArrays(facts.arrays, find("arrays").textContent ?? ""));
+  readAddress(app);
+  const { state } = app;
+  const plane = new Plane(app);
+  const drawPlane = () => plane.draw();
+  addControls(app, plane);
+  const output = findCanvas("output");
+  output.style.aspectRatio = String(app.painter.aspect);
+
+  /** @type {number | undefined} */
+  let timer;
+  // To those who listen instead of looking, when z has come to rest.
+  const tellSoon = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => (find("status").textContent = plane.describe()), 600);
+  };
+  const showOutput = () => {
+    const p = app.model.decode(app.values.z);
+    app.painter.paint(output, app.values.isDraw ? app.model.draw(p, new Random(app.values.epsilonSeed)) : p.mu);
+    output.setAttribute("aria-label", `What the decoder makes of z = ${writtenVector(app.values.z)}`);
+    find("z").textContent = `z = ${writtenVector(app.values.z)}`;
+    tellSoon();
+    showRest(app);
+  };
+  state.on(["z", "isDraw", "epsilonSeed"], showOutput);
+
+  const input = addInput(app);
+  const meter = new Meter(app);
+  const lens = new Lens(app);
+  const showPosterior = () => {
+    const { x, missing } = app.values;
+    const found = x && app.model.encoder && !missing.some(Boolean) ? lowerBound(app.model, x, app.epsilon()) : null;
+    app.q = found && found.q;
+    app.draws = found ? found.z : new Float32Array(0);
+    meter.show(found);
+    lens.draw();
+  };
+  state.on(["x", "missing", "epsilonSeed"], showPosterior);
+  state.on(["first", "second", "basis"], () => lens.draw());
+
+  new Completions(app, drawPlane);
+  new Between(app);
+  new Walk(app);
+  new Dream(app, drawPlane);
+  state.on(
+    ["z", "x", "missing", "view", "basis", "first", "second", "from", "to", "isPathShown", "epsilonSeed"],
+    drawPlane,
+  );
+  addSharing(app);
+  addColours(() => {
+    app.painter.retint();
+    plane.redraw();
+    state.set({ ...app.values });
+  });
+
+  showPosterior();
+  input.show();
+  state.set({ ...app.values });
+  document.documentElement.dataset.ready = "yes";
+  // For the console, and for tests: the same functions that the page uses.
+  Object.assign(globalThis, { explorer: { app, readArrays, Model, lowerBound, klDivergence, Completing, Random } });
+}
+
+/** @param {Facts} facts */
+function introduce({ title, name, version, model, data }) {
+  find("title").textContent = title;
+  const kinds = /** @type {Record<string, string>} */ ({
+    bernoulli: "Bernoulli",
+    gaussian: "Gaussian",
+    "sigmoid-gaussian": "Gaussian, means in (0, 1)",
+  });
+  const widths = [model.latent_dim, ...model.hidden, model.data_dim].join(" – ");
+  const variables = `${model.latent_dim} latent variable${model.latent_dim === 1 ? "" : "s"}`;
+  find("lead").textContent =
+    `${name ? `${name}: ` : ""}${variables}, decoder ${widths} (${model.activation}), ` +
+    `p(x|z) ${kinds[model.likelihood]}, learned by ${model.learner_name}.`;
+  find("version").textContent = version;
+  find("full-vb").hidden = model.learner !== "full-vb";
+  find("grey").hidden = !(model.likelihood === "bernoulli" && data.binarization === "grey");
+  document.documentElement.classList.toggle("no-encoder", !model.has_encoder);
+  document.documentElement.classList.toggle("is-table", !data.image_shape);
+  document.documentElement.classList.toggle("no-labels", !data.labels);
+}
+
+start().catch((error) => {
+  find("failure").hidden = false;
+  find("failure").textContent =
+    `The page could not start: ${error instanceof Error ? error.message : error}. It needs a browser of 2023 or later.`;
+  throw error;
+});

@@ -1,0 +1,45 @@
+// The bound of what was put in, split into its two terms.
+
+import { find, written } from "./dom.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {import("./bound.js").Bound} Bound */
+
+export class Meter {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.bars = { reconstruction: find("bar-reconstruction"), kl: find("bar-kl"), typical: find("bar-typical") };
+    find("bar-typical").hidden = app.data.typical_bound === null;
+    find("typical-words").hidden = app.data.typical_bound === null;
+    if (app.data.typical_bound !== null) find("typical").textContent = written(app.data.typical_bound, 1);
+  }
+
+  /** @param {Bound | null} found null if x has gaps */
+  show(found) {
+    find("bound-block").hidden = !found;
+    if (!found) return;
+    const { reconstruction, kl, bound, stdError } = found;
+    const typical = this.app.data.typical_bound ?? bound;
+    find("bound").textContent = written(bound, 1);
+    find("reconstruction").textContent = written(reconstruction, 1);
+    find("kl").textContent = written(kl, 1);
+    find("bound-error").textContent = `± ${written(stdError, 1)} by the 16 draws of z`;
+    // From 0 to the reconstruction, and from there the KL divergence further down.
+    const [low, high] = [Math.min(0, reconstruction, bound, typical), Math.max(0, reconstruction, typical)];
+    const share = (/** @type {number} */ value) => (100 * (value - low)) / (high - low || 1);
+    place(this.bars.reconstruction, share(Math.min(0, reconstruction)), share(Math.max(0, reconstruction)));
+    place(this.bars.kl, share(bound), share(reconstruction));
+    this.bars.typical.style.left = `${share(typical)}%`;
+  }
+}
+
+/**
+ * @param {HTMLElement} bar
+ * @param {number} from
+ * @param {number} to
+ */
+function place(bar, from, to) {
+  bar.style.left = `${from}%`;
+  bar.style.width = `${Math.max(to - from, 0.6)}%`;
+}

@@ -1,0 +1,250 @@
+// The pad of images: draw, wipe, rub out.
+
+import { colour, context, find, findCanvas } from "./dom.js";
+
+/** @typedef {import("./app.js").App} App */
+/** @typedef {"draw" | "wipe" | "rub"} Tool */
+
+const SIZES = { draw: 1.15, wipe: 2, rub: 2.6 }; // radii on an image of 28 pixels
+
+export class Pad {
+  /**
+   * @param {App} app
+   * @param {[number, number]} shape
+   */
+  constructor(app, [height, width]) {
+    this.app = app;
+    this.width = width;
+    this.height = height;
+    this.canvas = findCanvas("input");
+    this.pen = findCanvas("pen");
+    /** @type {Tool} */
+    this.tool = "draw";
+    this.cursor = [Math.floor(width / 2), Math.floor(height / 2)];
+    this.box = find("pad");
+    this.box.style.aspectRatio = `${width} / ${height}`;
+    this.listen();
+    app.state.on(["x", "missing"], () => this.show());
+  }
+
+  show() {
+    const { x, missing } = this.app.values;
+    this.app.painter.paint(this.canvas, x ?? this.blank(), missing);
+  }
+
+  /** A sheet with nothing on it: the least that a pixel can be. */
+  blank() {
+    const low = this.app.model.inUnitInterval ? 0 : this.app.data.range[0];
+    return new Float32Array(this.app.D).fill(low);
+  }
+
+  listen() {
+    const { box } = this;
+    /** @type {[number, number] | null} */
+    let last = null;
+    box.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      box.setPointerCapture(event.pointerId);
+      last = this.placeOf(event);
+      this.stroke(last, last);
+    });
+    box.addEventListener("pointermove", (event) => {
+      if (!last) return;
+      for (const part of event.getCoalescedEvents?.() ?? [event]) {
+        const place = this.placeOf(part);
+        this.stroke(last, place);
+        last = place;
+      }
+    });
+    for (const name of ["pointerup", "pointercancel"]) box.addEventListener(name, () => (last = null));
+    box.addEventListener("keydown", (event) => this.onKey(event));
+    box.addEventListener("focus", () => this.showCursor());
+    box.addEventListener("blur", () => context(this.pen).clearRect(0, 0, this.pen.width, this.pen.height));
+  }
+
+  /**
+   * @param {PointerEvent} event
+   * @returns {[number, number]} in pixels of the image
+   */
+  placeOf(event) {
+    const { left, top, width, height } = this.box.getBoundingClientRect();
+    return [((event.clientX - left) / width) * this.width - 0.5, ((event.clientY - top) / height) * this.height - 0.5];
+  }
+
+  /**
+   * @param {[number, number]} from
+   * @param {[number, number]} to
+   */
+  stroke(from, to) {
+    const { app, width, height } = this;
+    const x = (app.values.x ?? this.blank()).slice();
+    const missing = app.values.missing.slice();
+    const radius = Math.max((Math.max(width, height) / 28) * SIZES[this.tool], 0.8); // of the pixels of the image
+    const [low, high] = app.model.inUnitInterval ? [0, 1] : app.data.range;
+    for (let row = 0; row < height; row++) {
+      for (let column = 0; column < width; column++) {
+        const d = distance(column, row, from, to) / radius;
+        const i = row * width + column;
+        if (this.tool === "rub") {
+          if (d <= 1) missing[i] = 1;
+          continue;
+        }
+        const ink = Math.min(Math.max(1.55 - d, 0), 1); // a soft edge
+        if (!ink) continue;
+        missing[i] = 0;
+        const level =
+          this.tool === "draw"
+            ? Math.max((x[i] - low) / (high - low), ink)
+            : Math.min((x[i] - low) / (high - low), 1 - ink);
+        x[i] = low + (high - low) * (Math.round(255 * level) / 255);
+      }
+    }
+    this.app.putIn(this.tool === "rub" ? { missing } : { x, missing, source: null });
+  }
+
+  clear() {
+    this.app.putIn({ x: this.blank(), source: null, missing: new Uint8Array(this.app.D), noise: 0 });
+  }
+
+  /** Move what was drawn to where the data have their middle: the encoder has never seen it elsewhere. */
+  center() {
+    const { app, width, height } = this;
+    if (!app.values.x) return;
+    const mine = middle(app.values.x, width, this.blank()[0]);
+    const theirs = middle(app.columns.means, width, this.blank()[0]);
+    const [dx, dy] = [Math.round(theirs[0] - mine[0]), Math.round(theirs[1] - mine[1])];
+    const x = this.blank();
+    const missing = new Uint8Array(app.D);
+    for (let row = 0; row < height; row++) {
+      for (let column = 0; column < width; column++) {
+        const [u, v] = [column - dx, row - dy];
+        if (u < 0 || v < 0 || u >= width || v >= height) continue;
+        x[row * width + column] = app.values.x[v * width + u];
+        missing[row * width + column] = app.values.missing[v * width + u];
+      }
+    }
+    if (dx || dy) app.putIn({ x, missing, source: null });
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const moves = /** @type {Record<string, [number, number]>} */ ({
+      ArrowLeft: [-1, 0],
+      ArrowRight: [1, 0],
+      ArrowUp: [0, -1],
+      ArrowDown: [0, 1],
+    });
+    const isPress = event.key === " " || event.key === "Enter";
+    if (!moves[event.key] && !isPress) return;
+    event.preventDefault();
+    const before = /** @type {[number, number]} */ (this.cursor.slice());
+    const [dx, dy] = moves[event.key] ?? [0, 0];
+    this.cursor = [clip(this.cursor[0] + dx, this.width), clip(this.cursor[1] + dy, this.height)];
+    if (isPress || event.shiftKey) this.stroke(before, /** @type {[number, number]} */ (this.cursor));
+    this.showCursor();
+  }
+
+  /** Where the keys would draw. */
+  showCursor() {
+    const { width, height } = this;
+    Object.assign(this.pen, { width: 8 * width, height: 8 * height });
+    if (!this.box.matches(":focus-visible")) return;
+    const drawing = context(this.pen);
+    drawing.strokeStyle = colour("accent");
+    drawing.lineWidth = 3;
+    drawing.strokeRect(8 * this.cursor[0] - 4, 8 * this.cursor[1] - 4, 16, 16);
+  }
+
+  /**
+   * Take a picture from a file.
+   * @param {File} file
+   */
+  async read(file) {
+    const { app, width, height } = this;
+    const bitmap = await createImageBitmap(file);
+    const sheet = document.createElement("canvas");
+    Object.assign(sheet, { width, height });
+    const drawing = context(sheet, { willReadFrequently: true });
+    drawing.fillStyle = "#fff";
+    const scale = Math.min(width / bitmap.width, height / bitmap.height);
+    const [w, h] = [bitmap.width * scale, bitmap.height * scale];
+    drawing.imageSmoothingQuality = "high";
+    drawing.fillRect(0, 0, width, height);
+    drawing.drawImage(bitmap, (width - w) / 2, (height - h) / 2, w, h);
+    const { data } = drawing.getImageData(0, 0, width, height);
+    let light = Float32Array.from(
+      { length: width * height },
+      (_, i) => (0.2126 * data[4 * i] + 0.7152 * data[4 * i + 1] + 0.0722 * data[4 * i + 2]) / 255,
+    );
+    const [low, high] = app.model.inUnitInterval ? [0, 1] : app.data.range;
+    const means = app.columns.means.map((value) => (value - low) / (high - low));
+    // Ink may be dark or light: whichever makes the margin more like that of the data.
+    const margin = (/** @type {Float32Array} */ values) => average(values, (i) => isMargin(i, width, height));
+    const wanted = margin(means);
+    if (Math.abs(1 - margin(light) - wanted) < Math.abs(margin(light) - wanted))
+      light = light.map((value) => 1 - value);
+    const x = light.map((value) => low + (high - low) * (Math.round(255 * value) / 255));
+    app.putIn({ x, source: null, missing: new Uint8Array(app.D), noise: 0 });
+  }
+}
+
+/**
+ * @param {number} x
+ * @param {number} y
+ * @param {[number, number]} from
+ * @param {[number, number]} to
+ */
+function distance(x, y, [x0, y0], [x1, y1]) {
+  const [dx, dy] = [x1 - x0, y1 - y0];
+  const square = dx * dx + dy * dy;
+  const t = square ? Math.min(Math.max(((x - x0) * dx + (y - y0) * dy) / square, 0), 1) : 0;
+  return Math.hypot(x - x0 - t * dx, y - y0 - t * dy);
+}
+
+/**
+ * @param {Float32Array} x
+ * @param {number} width
+ * @param {number} low
+ */
+function middle(x, width, low) {
+  let [sum, right, down] = [1e-9, 0, 0];
+  x.forEach((value, i) => {
+    sum += value - low;
+    right += (value - low) * (i % width);
+    down += (value - low) * Math.floor(i / width);
+  });
+  return [right / sum, down / sum];
+}
+
+/**
+ * @param {Float32Array} values
+ * @param {(i: number) => boolean} counts
+ */
+function average(values, counts) {
+  let [sum, number] = [0, 0];
+  values.forEach((value, i) => {
+    if (counts(i)) {
+      sum += value;
+      number += 1;
+    }
+  });
+  return sum / Math.max(number, 1);
+}
+
+/**
+ * @param {number} i
+ * @param {number} width
+ * @param {number} height
+ */
+function isMargin(i, width, height) {
+  const [column, row] = [i % width, Math.floor(i / width)];
+  return column === 0 || row === 0 || column === width - 1 || row === height - 1;
+}
+
+/**
+ * @param {number} value
+ * @param {number} size
+ */
+function clip(value, size) {
+  return Math.min(Math.max(value, 0), size - 1);
+}

@@ -1,0 +1,126 @@
+// How one x looks: an image, or a row of a table as bars or as a line.
+
+import { colour, context, fitted } from "./dom.js";
+
+/**
+ * @typedef {object} Painter
+ * @property {boolean} isImage
+ * @property {number} aspect width by height
+ * @property {(canvas: HTMLCanvasElement, x: Float32Array, missing?: Uint8Array | null) => void} paint
+ * @property {() => void} retint after a change of colours
+ */
+
+/**
+ * @param {{ image_shape: [number, number] | null, light_on_dark: boolean, range: [number, number] }} facts
+ * @param {boolean} inUnitInterval
+ * @param {{ means: Float32Array, stds: Float32Array }} columns
+ * @returns {Painter}
+ */
+export function makePainter(facts, inUnitInterval, columns) {
+  if (!facts.image_shape) return tablePainter(columns);
+  const [height, width] = facts.image_shape;
+  return imagePainter(width, height, inUnitInterval ? [0, 1] : facts.range, facts.light_on_dark);
+}
+
+/**
+ * @param {number} width
+ * @param {number} height
+ * @param {[number, number]} range
+ * @param {boolean} lightOnDark
+ * @returns {Painter}
+ */
+function imagePainter(width, height, [low, high], lightOnDark) {
+  let ramp = new Uint32Array(256);
+  let hidden = 0;
+  const retint = () => {
+    const ends = lightOnDark
+      ? [
+          [8, 8, 8],
+          [250, 250, 250],
+        ]
+      : [channels(colour("paper-low")), channels(colour("paper-high"))];
+    ramp = Uint32Array.from({ length: 256 }, (_, level) =>
+      packed(ends[0].map((from, k) => from + (level / 255) * (ends[1][k] - from))),
+    );
+    hidden = packed(channels(colour("hidden")));
+  };
+  retint();
+  const image = new ImageData(width, height);
+  const pixels = new Uint32Array(image.data.buffer);
+  return {
+    isImage: true,
+    aspect: width / height,
+    retint,
+    paint(canvas, x, missing = null) {
+      if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+      for (let i = 0; i < pixels.length; i++) {
+        const level = Math.round((255 * (x[i] - low)) / (high - low));
+        pixels[i] = missing && missing[i] ? hidden : ramp[level < 0 ? 0 : level > 255 ? 255 : level];
+      }
+      context(canvas).putImageData(image, 0, 0);
+    },
+  };
+}
+
+const MOST_BARS = 60;
+
+/**
+ * @param {{ means: Float32Array, stds: Float32Array }} columns
+ * @returns {Painter}
+ */
+function tablePainter({ means, stds }) {
+  let [above, below, rule] = ["", "", ""];
+  const retint = () => ([above, below, rule] = [colour("accent"), colour("warm"), colour("rule")]);
+  retint();
+  return {
+    isImage: false,
+    aspect: 1.35,
+    retint,
+    paint(canvas, x, missing = null) {
+      const width = canvas.clientWidth || Number(canvas.dataset.width) || 64;
+      const height = canvas.clientHeight || Number(canvas.dataset.height) || 48;
+      const drawing = fitted(canvas, width, height);
+      const D = means.length;
+      const middle = height / 2;
+      const up = (/** @type {number} */ i) => {
+        const t = (x[i] - means[i]) / (stds[i] || 1);
+        return (Math.min(Math.max(t, -3), 3) / 3) * (middle - 2);
+      };
+      drawing.fillStyle = rule;
+      drawing.fillRect(2, middle - 0.5, width - 4, 1);
+      const step = (width - 4) / D;
+      if (D <= MOST_BARS) {
+        for (let i = 0; i < D; i++) {
+          if (missing && missing[i]) continue;
+          const h = up(i);
+          drawing.fillStyle = h >= 0 ? above : below;
+          drawing.fillRect(
+            2 + i * step + step * 0.12,
+            middle - Math.max(h, 0),
+            step * 0.76,
+            Math.max(Math.abs(h), 0.8),
+          );
+        }
+        return;
+      }
+      drawing.strokeStyle = above;
+      drawing.lineWidth = 1.4;
+      drawing.beginPath();
+      for (let i = 0; i < D; i++) {
+        if (missing && missing[i]) continue;
+        drawing.lineTo(2 + (i + 0.5) * step, middle - up(i));
+      }
+      drawing.stroke();
+    },
+  };
+}
+
+/** @param {string} hex such as #14171b */
+function channels(hex) {
+  return [1, 3, 5].map((place) => parseInt(hex.slice(place, place + 2), 16));
+}
+
+/** @param {number[]} rgb */
+function packed([r, g, b]) {
+  return ((255 << 24) | (Math.round(b) << 16) | (Math.round(g) << 8) | Math.round(r)) >>> 0;
+}

@@ -1,0 +1,48 @@
+// Colours of labels: those of the report, which readers with colour-blindness can tell apart.
+
+// After Petroff, "Accessible color sequences for data visualization" (2021), its greys replaced.
+export const COLOURS = [
+  "#3f90da",
+  "#bd1f01",
+  "#ffa90e",
+  "#832db6",
+  "#5fb7b9",
+  "#e76300",
+  "#717581",
+  "#a96b59",
+  "#e377c2",
+  "#2f8f4e",
+];
+// For quantities: viridis in a few steps.
+const RAMP = [
+  [68, 1, 84],
+  [59, 82, 139],
+  [33, 145, 140],
+  [94, 201, 98],
+  [253, 231, 37],
+];
+
+/** @typedef {{ kind: "classes", names: string[] } | { kind: "quantity", range: [number, number] } | null} Labels */
+
+/**
+ * @param {Labels} labels
+ * @param {number} value number of the class, or the quantity
+ */
+export function labelColour(labels, value) {
+  if (!labels || !Number.isFinite(value)) return "#717581";
+  if (labels.kind === "classes") return COLOURS[value % COLOURS.length];
+  const [low, high] = labels.range;
+  const place = (RAMP.length - 1) * Math.min(Math.max((value - low) / (high - low || 1), 0), 1);
+  const i = Math.min(Math.floor(place), RAMP.length - 2);
+  const mixed = RAMP[i].map((from, k) => Math.round(from + (place - i) * (RAMP[i + 1][k] - from)));
+  return `rgb(${mixed.join(" ")})`;
+}
+
+/**
+ * @param {Labels} labels
+ * @param {number} value
+ */
+export function labelName(labels, value) {
+  if (!labels) return "";
+  return labels.kind === "classes" ? (labels.names[value] ?? "") : String(Number(value.toPrecision(4)));
+}

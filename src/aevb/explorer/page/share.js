@@ -1,0 +1,65 @@
+// The state in the address, to be passed on; and light or dark.
+
+import { find, findInput, forgetColours } from "./dom.js";
+import { fromHash, toHash } from "./state.js";
+
+/** @typedef {import("./app.js").App} App */
+
+/** @param {App} app */
+export function addSharing(app) {
+  const dialog = /** @type {HTMLDialogElement} */ (find("share-dialog"));
+  const field = findInput("share-link");
+  find("share").addEventListener("click", async () => {
+    history.replaceState(null, "", `#${toHash(app.values)}`);
+    field.value = location.href;
+    find("share-words").textContent = "This link opens the page as you see it now:";
+    dialog.showModal();
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+      find("share-words").textContent = "Copied. This link opens the page as you see it now:";
+    } catch {
+      // Not allowed here: the link stands in the field.
+    }
+  });
+  window.addEventListener("hashchange", () => {
+    readAddress(app);
+    app.state.set({ ...app.values });
+  });
+}
+
+/**
+ * Take over what the address says.
+ * @param {App} app
+ */
+export function readAddress(app) {
+  const found = fromHash(location.hash, { latentDim: app.J, dataDim: app.D, numPoints: app.numPoints });
+  if (!Object.keys(found).length) return;
+  if (typeof found.source === "number") found.x = app.point(found.source);
+  if (found.x && !found.missing) found.missing = new Uint8Array(app.D);
+  if (found.x && !found.noise) found.noise = 0;
+  const labels = app.data.labels;
+  if (found.label !== undefined && !(labels?.kind === "classes" && found.label < labels.names.length))
+    delete found.label;
+  app.isFollowing = false;
+  Object.assign(app.values, found);
+}
+
+/** @param {() => void} onChange */
+export function addColours(onChange) {
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const button = find("theme");
+  const change = () => {
+    const isDark = root.dataset.theme ? root.dataset.theme === "dark" : system.matches;
+    button.setAttribute("aria-pressed", String(isDark));
+    forgetColours();
+    onChange();
+  };
+  button.addEventListener("click", () => {
+    root.dataset.theme = button.getAttribute("aria-pressed") === "true" ? "light" : "dark";
+    change();
+  });
+  system.addEventListener("change", change);
+  button.setAttribute("aria-pressed", String(system.matches));
+}

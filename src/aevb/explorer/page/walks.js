@@ -1,0 +1,158 @@
+// Three ways through the latent space: between two points, along each coordinate, and at random from the prior.
+
+import { find, findInput, make, prefersStillness, written, writtenVector } from "./dom.js";
+import { newSeed, Random } from "./random.js";
+import { Tiles } from "./tiles.js";
+
+/** @typedef {import("./app.js").App} App */
+
+const NUM_BETWEEN = 9;
+const STEPS = Array.from({ length: 13 }, (_, k) => (k - 6) / 2);
+const NUM_SAMPLES = 16;
+const MOST_ROWS = 12; // coordinates that are walked along
+
+/**
+ * @param {App} app
+ * @param {Float32Array} z (n, J)
+ */
+function decoded(app, z) {
+  const { mu } = app.model.decode(z);
+  return Array.from({ length: z.length / app.J }, (_, s) => mu.subarray(s * app.D, (s + 1) * app.D));
+}
+
+export class Between {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.slider = findInput("way");
+    this.isPlaying = false;
+    this.tiles = new Tiles(find("between-tiles"), app.painter, (k) => this.go(k / (NUM_BETWEEN - 1)));
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    find("set-from").addEventListener("click", () => app.state.set({ from: app.values.z.slice(), isPathShown: true }));
+    find("set-to").addEventListener("click", () => app.state.set({ to: app.values.z.slice(), isPathShown: true }));
+    find("play").addEventListener("click", () => this.play());
+    app.state.on(["from", "to"], () => this.show());
+    app.state.on(["way"], () => (this.slider.value = String(app.values.way)));
+  }
+
+  /** @param {number} way */
+  at(way) {
+    const { from, to } = this.app.values;
+    return from.map((start, j) => (1 - way) * start + way * to[j]);
+  }
+
+  /** @param {number} way */
+  go(way) {
+    this.app.state.set({ way, isPathShown: true });
+    this.app.moveTo(this.at(way));
+  }
+
+  play() {
+    this.isPlaying = !this.isPlaying;
+    find("play").textContent = this.isPlaying ? "Pause" : "Play";
+    const began = performance.now() - 1500 * this.app.values.way;
+    const next = () => {
+      if (!this.isPlaying) return;
+      const t = ((performance.now() - began) / 1500) % 2;
+      this.go(t < 1 ? t : 2 - t);
+      if (prefersStillness()) setTimeout(next, 400);
+      else requestAnimationFrame(next);
+    };
+    next();
+  }
+
+  show() {
+    const z = new Float32Array(NUM_BETWEEN * this.app.J);
+    for (let k = 0; k < NUM_BETWEEN; k++) z.set(this.at(k / (NUM_BETWEEN - 1)), k * this.app.J);
+    this.tiles.show(
+      decoded(this.app, z),
+      (k) => `${Math.round((100 * k) / (NUM_BETWEEN - 1))} % of the way from A to B`,
+    );
+  }
+}
+
+export class Walk {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    /** @type {Tiles[]} */
+    this.rows = [];
+    /** @type {number | undefined} */
+    this.timer = undefined;
+    app.state.on(["z"], () => this.soon());
+    app.state.on(["basis"], () => this.build());
+    this.build();
+  }
+
+  build() {
+    const { app } = this;
+    const place = find("walk-rows");
+    place.replaceChildren();
+    this.rows = app.basis.names.slice(0, MOST_ROWS).map((name, k) => {
+      const tiles = make("div", { class: "tiles strip", role: "group", "aria-label": `Along ${name}` });
+      place.append(make("div", { class: "walk-row" }, [make("span", { class: "walk-name", text: name }), tiles]));
+      return new Tiles(tiles, app.painter, (step) => this.go(k, STEPS[step]));
+    });
+    this.soon();
+  }
+
+  /**
+   * @param {number} k
+   * @param {number} value
+   */
+  go(k, value) {
+    const c = this.app.basis.coordinates(this.app.values.z);
+    c[k] = value;
+    this.app.moveTo(this.app.basis.latent(c));
+  }
+
+  /** When z rests for a moment: what follows the finger is the output itself. */
+  soon() {
+    if (this.timer !== undefined) return;
+    this.timer = window.setTimeout(() => {
+      this.timer = undefined;
+      this.show();
+    }, 120);
+  }
+
+  show() {
+    const { app } = this;
+    const c = app.basis.coordinates(app.values.z);
+    this.rows.forEach((tiles, k) => {
+      const z = new Float32Array(STEPS.length * app.J);
+      STEPS.forEach((value, s) => z.set(app.basis.latent(c.map((own, i) => (i === k ? value : own))), s * app.J));
+      const current = Math.abs(c[k]) < 3.25 ? STEPS.indexOf(Math.round(2 * c[k]) / 2 || 0) : -1;
+      tiles.show(decoded(app, z), (s) => `${app.basis.names[k].split(" ")[0]} = ${written(STEPS[s], 1)}`, current);
+    });
+  }
+}
+
+export class Dream {
+  /**
+   * @param {App} app
+   * @param {() => void} onSamples
+   */
+  constructor(app, onSamples) {
+    this.app = app;
+    this.onSamples = onSamples;
+    this.slider = findInput("temperature");
+    this.tiles = new Tiles(find("dream-tiles"), app.painter, (k) => app.moveTo(app.samples[k].slice()));
+    this.slider.addEventListener("input", () => app.state.set({ temperature: Number(this.slider.value) }));
+    find("dream-again").addEventListener("click", () => app.state.set({ sampleSeed: newSeed() }));
+    // The plane shows them from the first time that someone cares for them.
+    for (const name of ["click", "input"])
+      find("dream").addEventListener(name, () => (app.areSamplesShown = true), true);
+    app.state.on(["temperature", "sampleSeed"], () => this.show());
+  }
+
+  show() {
+    const { app } = this;
+    const { temperature, sampleSeed } = app.values;
+    this.slider.value = String(temperature);
+    find("temperature-value").textContent = written(temperature, 2);
+    const z = new Random(sampleSeed + 7919).normals(NUM_SAMPLES * app.J).map((value) => temperature * value);
+    app.samples = Array.from({ length: NUM_SAMPLES }, (_, s) => z.slice(s * app.J, (s + 1) * app.J));
+    this.tiles.show(decoded(app, z), (k) => `Sample ${k + 1}, at z = ${writtenVector(app.samples[k])}`);
+    this.onSamples();
+  }
+}

@@ -1,0 +1,132 @@
+"""The datapoints that a page shows: their values, codes and labels, and the planes that the codes span."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aevb.data.trial import Trial
+from aevb.estimators import analytic_kl
+from aevb.explorer.arrays import as_half
+from aevb.explorer.model import has_encoder
+from aevb.models import LIKELIHOODS
+from aevb.training import rowwise
+from aevb.vae import VAE
+
+MAX_ROWS = 2000
+MAX_VALUES = 1_600_000  # 2,000 rows of 28 x 28: about half a megabyte when compressed
+MAX_ROWS_WITHOUT_ENCODER = 200  # whose codes are found by sampling, row by row
+MAX_CLASSES = 20  # more values than that are a quantity, not classes
+
+
+class Points(NamedTuple):
+    """Datapoints for a page."""
+
+    facts: dict[str, Any]  # for JSON
+    arrays: dict[str, np.ndarray]
+
+
+def choose_points(vae: VAE, trial: Trial, most: int | None = None) -> Points:
+    """Return datapoints from all over the data, with their codes.
+
+    Args:
+        vae: The model.
+        trial: Its data; rows kept aside come first.
+        most: Number of rows; None for as many as keep the page small.
+    """
+    rows, labels, num_held_out = _rows(vae, trial, most)
+    codes = np.asarray(vae.transform(rows), np.float32)  # (n, J)
+    values = rows * np.float32(vae._scale_of(rows)) if rows.dtype == np.uint8 else rows
+    center, directions, variances = _principal_axes(codes)
+    carried, kind = _carried(vae, rows, codes)
+    arrays = {
+        "rows": _compact(vae, rows),
+        "codes": codes,
+        "column_means": values.mean(axis=0).astype(np.float32),
+        "column_stds": values.std(axis=0).astype(np.float32),
+        "pca_center": center,
+        "pca_directions": directions,
+    }
+    label_facts, label_numbers = _labels(labels)
+    if label_numbers is not None:
+        arrays["labels"] = label_numbers
+    facts = {
+        "row_scale": float(vae._scale_of(rows)),
+        "num_held_out": num_held_out,
+        "labels": label_facts,
+        "carried": [float(value) for value in carried],
+        "carried_kind": kind,
+        "pca_variances": [float(value) for value in variances],
+        "range": [float(value) for value in np.quantile(values, [0.001, 0.999])],
+        "image_shape": trial.dataset.image_shape,
+        "light_on_dark": trial.dataset.light_on_dark,
+        "columns": [str(name) for name in trial.dataset.columns or ()],
+        "typical_bound": _typical_bound(vae, rows),
+    }
+    return Points(facts, arrays)
+
+
+def _rows(vae, trial, most):
+    wished = most or min(MAX_ROWS if has_encoder(vae) else MAX_ROWS_WITHOUT_ENCODER, MAX_VALUES // trial.test.shape[1])
+    num_test = min(len(trial.test), max(wished // 2, 1))
+    num_train = min(len(trial.train), max(wished - num_test, 0))
+    test, train = _evenly(len(trial.test), num_test), _evenly(len(trial.train), num_train)
+    rows = np.concatenate([trial.test[test], trial.train[train]])
+    labels = None
+    if trial.test_labels is not None and trial.train_labels is not None:
+        labels = np.concatenate([trial.test_labels[test], trial.train_labels[train]])
+    return rows, labels, num_test
+
+
+def _evenly(num_rows, most):
+    return np.linspace(0, num_rows - 1, most).astype(int)
+
+
+def _compact(vae, rows):
+    """Return rows in few bytes: grey levels as they came, zeros and ones as bytes, values in [0, 1] as halves."""
+    if rows.dtype == np.uint8 or np.isin(rows, (0, 1)).all():
+        return rows.astype(np.uint8)
+    return as_half(rows) if LIKELIHOODS[vae.likelihood_].unit_interval else rows.astype(np.float32)
+
+
+def _principal_axes(codes):
+    """Return the mean (J,) of the codes, their principal directions (J, J), one a row, and the variances along them."""
+    center = codes.mean(axis=0)
+    covariance = np.cov(codes, rowvar=False).reshape(codes.shape[1], -1)
+    variances, directions = np.linalg.eigh(covariance)
+    directions = directions.T[::-1]
+    signs = np.sign(directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)])
+    return center, (directions * signs[:, None]).astype(np.float32), variances[::-1]
+
+
+def _carried(vae, rows, codes):
+    """Return what each latent variable carries: the average KL(q(z_j|x) || p(z_j)) in nats, or the codes' variance."""
+    if not has_encoder(vae):
+        return codes.var(axis=0), "variance of the codes"
+    models = vae.generative_, vae.recognition_
+    return rowwise(_divergences, models, vae._source(rows), np.arange(len(rows))).mean(axis=0), "nats"
+
+
+def _divergences(models, x):
+    generative, recognition = models
+    return analytic_kl(recognition(x).base_dist, generative.latent_distribution().base_dist)
+
+
+def _typical_bound(vae, rows):
+    """Return the median bound of the rows; not full VB's, which averages over weights: the page has their means."""
+    if not has_encoder(vae) or vae.learner == "full-vb":
+        return None
+    return float(np.median(vae.score_samples(rows, num_samples=10)))
+
+
+def _labels(labels):
+    """Return what the labels are, and a number for each row: of its class, or the quantity itself."""
+    if labels is None:
+        return None, None
+    classes, numbers = np.unique(labels, return_inverse=True)
+    if len(classes) <= MAX_CLASSES:
+        return {"kind": "classes", "names": [str(name) for name in classes]}, numbers.astype(np.uint16)
+    if labels.dtype.kind in "iufb":
+        return {"kind": "quantity", "range": [float(np.nanmin(labels)), float(np.nanmax(labels))]}, labels.astype(
+            np.float32
+        )
+    return None, None  # too many words to be classes

@@ -1,0 +1,195 @@
+"""One browser for all tests of a worker, and models that need no learning: parameters drawn by NumPy.
+
+Without Playwright or without a browser the tests that need them are skipped, and say so.
+"""
+
+import shutil
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from aevb import VAE
+from aevb.data.datasets import Dataset
+from aevb.data.trial import Trial
+from aevb.explorer import write_page
+from aevb.models import join, split, standard_models
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def random_vae(data_dim, *, seed=0, units=None, **arguments):
+    """Return a model as `load` would, with parameters drawn at random."""
+    arguments = {"latent_dim": 2, "hidden": (10,), "likelihood": "bernoulli", "progress": False} | arguments
+    vae = VAE(**arguments)
+    vae._check_parameters()
+    fitted = {"n_features_in_": data_dim, "likelihood_": vae.likelihood, "scale_": 1 / 255, "seed_": 0}
+    fitted |= {"learning_rate_": 1e-3, "stopped_because_": "max_epochs", "history_": []}
+    for name, value in fitted.items():
+        setattr(vae, name, value)
+    if vae.likelihood == "gaussian" and units is None:
+        units = np.linspace(-2, 50, data_dim, dtype=np.float32), np.linspace(0.1, 20, data_dim, dtype=np.float32)
+    generative, recognition = standard_models(
+        data_dim, vae.latent_dim, vae.hidden, vae.likelihood, vae.activation, units=units
+    )
+    parameters, constants, skeleton = split((generative, None if vae.learner == "mcem" else recognition))
+    generator = np.random.default_rng(seed)
+
+    def draw(leaf):
+        return jnp.asarray(0.6 * generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1]), jnp.float32)
+
+    vae.generative_, vae.recognition_ = join(jax.tree.map(draw, parameters), constants, skeleton)
+    vae.estimator_, vae._n_features_out = "sgvb-b", vae.latent_dim
+    return vae
+
+
+def trial_of(rows, labels=None, *, title="rows", image_shape=None, columns=None, num_test=20, name="mine"):
+    """Return rows as the data of a run."""
+    dataset = Dataset(name, rows, labels, image_shape, title, columns=columns)
+    parts = [
+        None if labels is None else part
+        for part in np.split(np.zeros(len(rows)) if labels is None else labels, [num_test])
+    ]
+    kind = "none" if image_shape is None else "grey"
+    return Trial(dataset, rows, None, rows[num_test:], rows[:num_test], parts[1], parts[0], "test", kind)
+
+
+@pytest.fixture(scope="session", name="random_vae")
+def _random_vae():
+    return random_vae
+
+
+@pytest.fixture(scope="session", name="trial_of")
+def _trial_of():
+    return trial_of
+
+
+@pytest.fixture(scope="session")
+def digits_page(tmp_path_factory):
+    """The page of a model of small digits."""
+    rows, labels = load_digits(return_X_y=True)
+    path = tmp_path_factory.mktemp("digits") / "explorer.html"
+    trial = trial_of((rows[:200] / 16).astype(np.float32), labels[:200], title="digits", image_shape=(8, 8))
+    return write_page(path, random_vae(64, hidden=(20,), activation="tanh"), trial, name="run")
+
+
+HOSTILE = "</script><img src=x onerror=alert(1)><!-- <script>"
+
+
+@pytest.fixture(scope="session")
+def table_page(tmp_path_factory):
+    """The page of a table with four latent variables, whose names would do harm if they could."""
+    generator = np.random.default_rng(0)
+    units = np.array([0.0, 10.0, -3.0, 1000.0, 1.0], np.float32), np.array([1.0, 5.0, 0.1, 300.0, 2.0], np.float32)
+    rows = (units[0] + units[1] * generator.normal(size=(120, 5))).astype(np.float32)
+    labels = np.where(rows[:, 0] > 0, HOSTILE, "'\"&amp;")
+    columns = ("age", HOSTILE, "<b>", "ins\u2028ulin", "bmi")
+    vae = random_vae(5, latent_dim=4, hidden=(12,), likelihood="gaussian", units=units, activation="tanh")
+    path = tmp_path_factory.mktemp("table") / "explorer.html"
+    return write_page(path, vae, trial_of(rows, labels, title=HOSTILE, columns=columns), name=HOSTILE)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless browser, or a skipped test with the reason."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: aevb[test]")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    with playwright.sync_playwright() as running:
+        if path is None and not Path(running.chromium.executable_path).exists():
+            pytest.skip("no browser is installed: apt-get install chromium")
+        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page in the browser, and what went wrong there."""
+
+    def __init__(self, browser, path, address="", **options):
+        self.context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+        self.context.set_default_timeout(60_000)
+        self.troubles, self.requests = [], []
+        self.page = self.open(path, address)
+
+    def open(self, path, address=""):
+        page = self.context.new_page()
+        page.on("console", lambda said: self.troubles.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        page.on("dialog", lambda dialog: self.troubles.append(f"dialog {dialog.message}") or dialog.dismiss())
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto(path.as_uri() + address)
+        page.wait_for_selector("html[data-ready]")
+        self.rest(page)
+        return page
+
+    def rest(self, page=None):
+        """Wait until what was changed has been shown."""
+        (page or self.page).evaluate(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+        )
+
+    def value(self, expression):
+        """Evaluate an expression of `app` and `values`."""
+        return self.page.evaluate(
+            f"() => {{ const {{ app }} = explorer; const values = app.values; return {expression}; }}"
+        )
+
+    def until(self, expression, seconds=60):
+        """Wait for an expression to be true; Playwright's own way needs `eval`, which the page forbids."""
+        for _ in range(20 * seconds):
+            if self.value(expression):
+                return self.rest()
+            self.page.wait_for_timeout(50)
+        raise TimeoutError(expression)
+
+    def vector(self, name):
+        """Return an array of the state."""
+        return np.array(self.value(f"Array.from(values.{name})"))
+
+    def place(self, selector, across, down):
+        """Return a place in an element, in shares of its size."""
+        box = self.page.locator(selector).bounding_box()
+        return box["x"] + across * box["width"], box["y"] + down * box["height"]
+
+    def drag(self, selector, *places):
+        """Drag the mouse through places of an element."""
+        mouse = self.page.mouse
+        mouse.move(*self.place(selector, *places[0]))
+        mouse.down()
+        for where in places[1:]:
+            mouse.move(*self.place(selector, *where), steps=3)
+        mouse.up()
+        self.rest()
+
+    def text(self, selector):
+        return self.page.locator(selector).inner_text()
+
+    def close(self, path):
+        self.context.close()
+        assert not self.troubles
+        assert {url.split("#")[0] for url in self.requests} <= {path.as_uri()}
+
+
+@pytest.fixture(scope="session")
+def calculator(browser, digits_page):
+    """A page that stays open, for its functions."""
+    visit = Visit(browser, digits_page)
+    yield visit.page
+    visit.close(digits_page)
+
+
+@pytest.fixture
+def visit(browser):
+    """Open pages as a person would; at the end there was no error and no request to anywhere."""
+    visits = []
+
+    def start(path, address="", **options):
+        visits.append((Visit(browser, path, address, **options), path))
+        return visits[-1][0]
+
+    yield start
+    for one, path in visits:
+        one.close(path)

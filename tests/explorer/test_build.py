@@ -1,0 +1,176 @@
+import base64
+import hashlib
+import json
+import re
+import shlex
+import sys
+import zlib
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from aevb import load, runs
+from aevb.cli import run
+from aevb.cli.options import arguments, written
+from aevb.data.trial import DataSettings
+from aevb.explorer import NotExplorableError, build_page
+from aevb.explorer.bundle import bundle
+from aevb.explorer.model import check_explorable
+
+
+def test_the_page_allows_itself_only_its_own_script_and_style(digits_page):
+    page = digits_page.read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', page)[1].replace("&#39;", "'")
+    script, style = (
+        re.search(f"<{tag}>(.*?)</{tag[:6].strip()}", page, re.DOTALL)[1] for tag in ('script type="module"', "style")
+    )
+    for text in (script, style):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert not re.findall(r"https?://", page)
+    assert not re.findall(
+        r"""\son\w+=|\sstyle=|(?:src|href)=["'](?!data:,|#)""",
+        re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL),
+    )
+
+
+def test_names_and_labels_stay_text(table_page):
+    page = table_page.read_text(encoding="utf-8")
+    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+    hostile = "</script><img src=x onerror=alert(1)><!-- <script>"
+    assert facts["title"] == facts["name"] == facts["data"]["columns"][1] == hostile
+    assert page.count("<script") == 3
+    assert "<img" not in page
+
+
+def test_what_is_embedded(digits_page):
+    page = digits_page.read_text(encoding="utf-8")
+    facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
+    data = zlib.decompress(base64.b64decode(re.search(r'id="arrays">(.*?)</script>', page, re.DOTALL)[1]))
+    arrays = {
+        entry["name"]: np.frombuffer(data, entry["type"], int(np.prod(entry["shape"])), entry["start"]).reshape(
+            entry["shape"]
+        )
+        for entry in facts["arrays"]
+    }
+    assert arrays["['parameters'][0].decoder.network.layers[1].weight"].shape == (64, 20)
+    assert arrays["rows"].dtype == np.float16  # sixteenths: exactly
+    assert arrays["codes"].shape == (200, 2)
+    assert facts["data"]["num_held_out"] == 20
+    basis = arrays["pca_directions"]
+    np.testing.assert_allclose(basis @ basis.T, np.eye(2), atol=1e-6)
+    assert facts["data"]["pca_variances"] == sorted(facts["data"]["pca_variances"], reverse=True)
+    assert not any("optimizer" in name for name in arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"posterior": "flow"}, "posterior='flow'"), ({"decoder": lambda z: z}, "decoder: the model has one of its own")],
+)
+def test_models_without_a_page_are_refused(random_vae, change, said):
+    vae = random_vae(6)
+    vae.set_params(**change)
+    with pytest.raises(NotExplorableError, match=said):
+        check_explorable(vae)
+
+
+def test_modules_become_one_script():
+    sources = {
+        "main": 'import { a } from "./a.js";\nimport { b } from "./b.js";\nfor (const x of [a, b]) use(x);',
+        "a": 'import { b } from "./b.js";\nexport const a = b;\nconst b2 = 1;',
+        "b": "export async function b() {}\nexport class C {}",
+    }
+    script = bundle("main", sources.__getitem__)
+    assert script.index("const $b =") < script.index("const $a =") < script.index("const $main =")
+    assert "return { b, C };" in script
+    assert "export" not in script
+    with pytest.raises(ValueError, match="a -> b -> a"):
+        bundle("a", {"a": 'import { b } from "./b.js";', "b": 'import { a } from "./a.js";'}.__getitem__)
+    with pytest.raises(ValueError, match="cannot be inlined"):
+        bundle("a", {"a": 'import * as b from "./b.js";'}.__getitem__)
+
+
+def test_colours_and_activations_are_those_of_the_library():
+    from importlib.resources import files
+
+    from aevb.networks import ACTIVATIONS
+    from aevb.report.canvas import COLOURS
+
+    page = files("aevb.explorer").joinpath("page")
+    assert tuple(re.findall(r'"(#\w{6})"', page.joinpath("palette.js").read_text().split("];")[0])) == COLOURS
+    table = re.search(r"ACTIVATIONS = \{(.*?)\n\};", page.joinpath("network.js").read_text(), re.DOTALL)[1]
+    assert set(re.findall(r"^  (\w+)[:,]", table, re.MULTILINE)) == set(ACTIVATIONS)
+
+
+@pytest.fixture
+def run_folder(tmp_path, random_vae):
+    """The folder of a run on scikit-learn's digits that learned nothing."""
+    vae = random_vae(64, hidden=(20,), activation="tanh")
+    models = vae.generative_, vae.recognition_
+    vae._optimizer_state = vae._start_learner(models, 1, jax.random.key(0))[1].optimizer_state
+    vae.save(tmp_path / "mine" / "model")
+    tables = {"run": {"command": "aevb fit"}, "data": DataSettings("digits").written()}
+    runs.write_config(
+        tmp_path / "mine", tables | {"model": written({name: a.default for name, a in arguments().items()})}
+    )
+    return tmp_path / "mine"
+
+
+def test_the_command(run_folder, capsys, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    monkeypatch.setattr(
+        sys.modules.setdefault("aevb.cli.explore", __import__("aevb.cli.explore", fromlist=["_"])),
+        "_has_screen",
+        lambda: True,
+    )
+    (run_folder / "report.html").write_text("<p>one</p><!-- explorer --><!-- /explorer --><p>two</p>")
+    assert run(["explore", str(run_folder), "--rows", "50"]) == 0
+    page = run_folder / "explorer.html"
+    assert f"The page is {page}" in capsys.readouterr().out
+    assert opened == [page.as_uri()]
+    assert '"num_held_out":25' in page.read_text(encoding="utf-8")
+    for _ in range(2):  # the link comes once
+        assert (run_folder / "report.html").read_text().count('<a href="explorer.html">') == 1
+        assert run(["explore", str(run_folder), "--rows", "50", "--no-open", "--json"]) == 0
+    assert len(opened) == 1
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["bytes"] == page.stat().st_size
+
+
+def test_a_model_that_has_no_page_is_refused_in_one_line(run_folder, capsys):
+    path = run_folder / "model" / "model.json"
+    description = json.loads(path.read_text())
+    description["arguments"]["amortized"] = False
+    path.write_text(json.dumps(description))
+    before = load(run_folder / "model")
+    assert not before.amortized
+    description["arguments"] |= {"amortized": True, "posterior": "laplace"}
+    path.write_text(json.dumps(description))
+    assert run(["explore", str(run_folder)]) == 2
+    assert "posterior='gaussian'" in capsys.readouterr().err
+    assert not (run_folder / "explorer.html").exists()
+
+
+def test_a_page_without_an_encoder(random_vae, trial_of, visit, tmp_path, monkeypatch):
+    vae = random_vae(6, learner="mcem")
+    monkeypatch.setattr(vae, "transform", lambda rows: np.asarray(rows[:, :2]), raising=False)
+    path = tmp_path / "explorer.html"
+    path.write_text(build_page(vae, trial_of(np.random.default_rng(0).random((40, 6), np.float32))), encoding="utf-8")
+    opened = visit(path)
+    assert "without an encoder" in opened.text("#pad-card")
+    assert not opened.page.locator("#roll").is_visible()
+    opened.drag("#plane", (0.5, 0.5), (0.7, 0.3))
+    assert opened.value("values.z[0] > 0.3 && values.z[1] > 0.3 && app.q === null")
+
+
+@pytest.mark.slow
+def test_commands_of_the_documentation(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).resolve().parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
+    for line in re.search(r"```sh\n(.*?)```", text, flags=re.DOTALL)[1].strip().splitlines():
+        assert run(shlex.split(line)[1:]) == 0, line
+    assert (tmp_path / "runs" / "digits" / "explorer.html").exists()

@@ -1,0 +1,109 @@
+"""The page of the paper's network, 500 hidden units on MNIST: its size, its speed, and what half precision changes.
+
+Times are those of a machine that does little else.
+"""
+
+import jax
+import numpy as np
+import pytest
+
+from aevb import VAE
+from aevb.data.trial import DataSettings, prepare
+from aevb.explorer import write_page
+from aevb.models import join, split
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def trial():
+    return prepare(DataSettings("mnist-5k"))
+
+
+@pytest.fixture(scope="module")
+def vae(trial):
+    return VAE(latent_dim=2, hidden=(500,), max_epochs=10, progress=False).fit(trial.train)
+
+
+@pytest.fixture(scope="module")
+def page(vae, trial, tmp_path_factory):
+    return write_page(tmp_path_factory.mktemp("mnist") / "explorer.html", vae, trial)
+
+
+def test_the_file_is_small(page):
+    assert page.stat().st_size < 4e6
+
+
+def test_half_precision_changes_little(vae, trial):
+    """Bounds of 500 rows, with the same noise: by less than 1 in 1,000 for each row, 1 in 10,000 on average."""
+    single = vae.score_samples(trial.test, num_samples=10)
+    models = vae.generative_, vae.recognition_
+    parameters, constants, skeleton = split(models)
+    rounded = jax.tree.map(
+        lambda leaf: leaf.astype(np.float16).astype(np.float32) if leaf.ndim == 2 else leaf, parameters
+    )
+    vae.generative_, vae.recognition_ = join(rounded, constants, skeleton)
+    try:
+        half = vae.score_samples(trial.test, num_samples=10)
+    finally:
+        vae.generative_, vae.recognition_ = models
+    change = np.abs(half / single - 1)
+    print(f"half precision changes bounds by {change.mean():.1e} on average, {change.max():.1e} at the most")
+    assert change.max() < 1e-3
+    assert change.mean() < 1e-4
+
+
+def test_bounds_agree_with_jax(visit, page, vae, trial):
+    opened = visit(page)
+    X = trial.test[:100] * np.float32(vae.scale_)
+    found = opened.page.evaluate(
+        """(rows) => { const { app, lowerBound } = explorer; const zero = new Float32Array(2);
+          return rows.map((x) => lowerBound(app.model, Float32Array.from(x), zero))
+            .map(({ bound, kl, q }) => [bound, kl, ...q.mu, ...q.sigma]); }""",
+        X.tolist(),
+    )
+    q = vae.posterior(trial.test[:100])
+    from aevb.estimators import analytic_kl, sgvb_b
+
+    models = vae.generative_, vae.recognition_
+    bounds = jax.vmap(lambda x: sgvb_b(*models, x, np.zeros((1, 2), np.float32)))(X)
+    kl = analytic_kl(q, vae.generative_.latent_distribution())
+    found = np.array(found)
+    np.testing.assert_allclose(found[:, 0], bounds, rtol=1e-3)
+    np.testing.assert_allclose(found[:, 1], kl, rtol=1e-3)
+    np.testing.assert_allclose(found[:, 2:4], q.mean, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(found[:, 4:], q.variance**0.5, rtol=2e-3)
+
+
+def test_it_is_quick(visit, page):
+    opened = visit(page)
+    paint = opened.page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    decode = opened.page.evaluate(
+        """() => { const { app } = explorer; const times = [];
+          for (let i = 0; i < 60; i++) {
+            const start = performance.now();
+            app.model.decode(app.values.z);
+            times.push(performance.now() - start);
+          }
+          return times.sort((a, b) => a - b)[30]; }"""
+    )
+    opened.page.wait_for_timeout(3000)  # the manifold
+    opened.page.evaluate(
+        """() => {
+          window.frames_ = [];
+          const next = (time) => { frames_.push(time); requestAnimationFrame(next); };
+          requestAnimationFrame(next);
+        }"""
+    )
+    mouse = opened.page.mouse
+    mouse.move(*opened.place("#plane", 0.3, 0.5))
+    mouse.down()
+    for step in range(120):
+        mouse.move(*opened.place("#plane", 0.5 + 0.2 * np.cos(step / 10), 0.5 + 0.2 * np.sin(step / 10)))
+    mouse.up()
+    frames = np.diff(opened.page.evaluate("frames_"))
+    rate = 1000 / np.mean(frames)
+    print(f"first paint {paint:.0f} ms, a decode {decode:.2f} ms, {rate:.0f} frames a second while dragging")
+    assert paint < 1000
+    assert decode < 5
+    assert rate > 30
