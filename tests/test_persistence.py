@@ -201,7 +201,7 @@ def edit(folder, **changes):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda folder: (folder / "model.json").unlink(), "No such file"),
+        (lambda folder: (folder / "model.json").unlink(), "has no model.json. Give the folder that vae.save"),
         (lambda folder: (folder / "arrays.safetensors").unlink(), "No such file"),
         (lambda folder: (folder / "model.json").write_text("{"), "Expecting property name"),
         (lambda folder: (folder / "model.json").write_bytes(b"\xff\xfe\x00"), "decode"),

@@ -295,3 +295,13 @@ def test_errors_of_the_users_function_name_it_and_the_variables(variables, words
 
     with pytest.raises(ValueError, match=words):
         fit_posterior(log_joint, variables=variables, data=np.ones(3), progress=False)
+
+
+def test_variables_that_the_log_joint_never_reads_are_named():
+    from aevb.models import LogJoint, Posterior, describe, unused_variables
+
+    q = Posterior.of_family("gaussian", describe({"a": (), "b": (2,), "c": ()}))
+    one_piece = LogJoint(lambda v: -(v["a"] ** 2) + 0 * v["c"])
+    assert unused_variables(one_piece, q, None, None) == ["b"]
+    two = LogJoint(lambda v: -(v["a"] ** 2), lambda v, x: -((x - v["b"].sum()) ** 2))
+    assert unused_variables(two, q, None, np.zeros(3)) == ["c"]

@@ -655,3 +655,14 @@ def test_a_new_learning_rate_is_heeded():
     vae = small().fit(BINARY)
     vae.set_params(learning_rate=1e-6).partial_fit(BINARY)
     assert vae.learning_rate_ == 1e-6
+
+
+def test_copies_learn_in_silence():
+    """`GridSearchCV` and its like make them by the dozen."""
+    vae = VAE(progress=True)
+    assert vae._shows_progress
+    copy = clone(vae)
+    assert copy.get_params() == vae.get_params()
+    assert not copy._shows_progress
+    assert not clone(copy)._shows_progress
+    assert not VAE(progress=False)._shows_progress

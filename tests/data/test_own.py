@@ -186,3 +186,18 @@ def test_a_name_that_is_nothing_lists_what_there_is(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(DataFileError, match=r"there is no column 'colour'; its columns are a, b"):
         open_dataset(str(path), label_column="colour")
+
+
+def test_rows_with_missing_values_are_left_out_if_asked(tmp_path):
+    from aevb.data.trial import DataSettings, prepare
+
+    path = tmp_path / "holes.csv"
+    path.write_text("a,b,kind\n" + "\n".join(f"{n},{'' if n % 5 == 0 else n},{n % 2}" for n in range(40)))
+    with pytest.raises(ValueError, match=r"holes.csv: the value at row 0, column 1 is nan.*--drop-missing"):
+        prepare(DataSettings(str(path), label_column="kind"))
+    trial = prepare(DataSettings(str(path), label_column="kind", drop_missing=True))
+    rows, labels = np.concatenate([trial.train, trial.test]), np.concatenate([trial.train_labels, trial.test_labels])
+    assert len(rows) == 32
+    assert not np.isnan(rows).any()
+    assert [str(int(a) % 2) for a, _ in rows] == list(labels)
+    assert "of which 32 are complete" in trial.dataset.title

@@ -22,6 +22,19 @@ def test_learning_curve_of_any_history(tmp_path, epochs, held_out):
     assert imread(path).std() > 0
 
 
+def test_learning_curves_have_a_panel_for_each_term(tmp_path, monkeypatch):
+    """The bound above, its two terms below, training and held out in each."""
+    drawn = []
+    monkeypatch.setattr("aevb.report.learning.save", lambda figure, path: drawn.append(figure) or path)
+    terms = {"reconstruction": -20.0, "kl_divergence": 4.0}
+    terms |= {f"validation_{name}": value - 1 for name, value in terms.items()}
+    learning_curve(SimpleNamespace(history_=[row | terms for row in HISTORY]), tmp_path / "curve.png")
+    above, reconstruction, divergence = drawn[0].axes
+    assert [list(line.get_ydata()) for line in above.lines[:2]] == [[-50.0, -25.0], [-30.0, -24.0]]
+    assert [list(line.get_ydata()) for line in reconstruction.lines] == [[-20.0, -20.0], [-21.0, -21.0]]
+    assert [list(line.get_ydata()) for line in divergence.lines] == [[4.0, 4.0], [3.0, 3.0]]
+
+
 @pytest.mark.parametrize("labels", [None, np.arange(60) % 3, np.linspace(0, 1, 60)])
 def test_latent_scatter_with_classes_quantities_or_nothing(tmp_path, labels):
     codes = np.random.default_rng(0).normal(size=(60, 2))

@@ -26,9 +26,8 @@ class FittedPosterior:
         seed: Of the draws to come.
         warnings: Why it should not be trusted, one sentence a reason.
 
-    Attributes:
-        mean: Averages of the variables over the draws, shaped as one draw; `std` likewise.
-        distribution: The fitted numpyro distribution.
+    Besides, ``mean`` and ``std`` are the averages and standard deviations of the variables over the draws, shaped as
+    one draw: arrays by name.
     """
 
     posterior: Posterior
