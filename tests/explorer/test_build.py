@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from aevb import load, runs
+from aevb import VAE, load, runs
 from aevb.cli import run
 from aevb.cli.options import arguments, written
 from aevb.data.trial import DataSettings
@@ -174,3 +174,28 @@ def test_commands_of_the_documentation(tmp_path, monkeypatch):
     for line in re.search(r"```sh\n(.*?)```", text, flags=re.DOTALL)[1].strip().splitlines():
         assert run(shlex.split(line)[1:]) == 0, line
     assert (tmp_path / "runs" / "digits" / "explorer.html").exists()
+
+
+def test_one_latent_variable_is_a_line(random_vae, trial_of, visit, tmp_path):
+    rows = np.random.default_rng(0).random((40, 6), np.float32)
+    page = build_page(random_vae(6, latent_dim=1), trial_of(rows, image_shape=(2, 3)))
+    path = tmp_path / "explorer.html"
+    path.write_text(page, encoding="utf-8")
+    opened = visit(path)
+    opened.drag("#plane", (0.5, 0.5), (0.75, 0.2))
+    view = opened.value("values.view")
+    assert opened.vector("z") == pytest.approx([view["x"] + 0.5 * view["span"]], abs=0.02 * view["span"])
+    assert opened.page.locator("#walk-rows .walk-row").count() == 1
+
+
+@pytest.mark.slow
+def test_full_vb_gives_the_means_of_its_weights(trial_of, visit, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    vae = VAE(hidden=(5,), learner="full-vb", max_epochs=2, progress=False).fit(rows)
+    path = tmp_path / "explorer.html"
+    path.write_text(build_page(vae, trial_of(rows)), encoding="utf-8")
+    opened = visit(path)
+    assert opened.page.locator("#full-vb").is_visible()
+    z = np.array([[0.3, -1.0]], np.float32)
+    found = opened.value("[...app.model.decode(Float32Array.from([0.3, -1])).mu]")
+    np.testing.assert_allclose(found, np.asarray(vae.generative_.mean.decoder(z).mean)[0], atol=2e-3)
