@@ -199,7 +199,8 @@ def test_score(binary, real):
 def test_history(binary):
     assert [row["epoch"] for row in binary.history_] == list(range(1, len(binary.history_) + 1))
     for row in binary.history_:
-        assert set(row) == {"epoch", "samples", "lower_bound", "validation_lower_bound", "seconds"}
+        bounds = {"lower_bound", "reconstruction", "kl_divergence"}
+        assert set(row) == {"epoch", "samples", "seconds", *bounds, *(f"validation_{name}" for name in bounds)}
         assert row["samples"] == 180 * row["epoch"]  # 20 are held out
     assert binary.history_[-1]["lower_bound"] > binary.history_[0]["lower_bound"]
     assert binary.stopped_because_ == "max_epochs"

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
-from aevb.inference.importance import CHUNK, estimate_from, propose
+from aevb.inference.importance import CHUNK, estimate_from
 from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
 
@@ -68,13 +68,14 @@ class Modes(NamedTuple):
     scales: Array  # (K, J, J): square roots of the covariances, lower triangular
     log_masses: Array  # (K,), up to a constant
 
-    def sample(self, key: Array) -> Array:
-        """Draw one z, (J,)."""
-        key_mode, key_normal, key_tail = jax.random.split(key, 3)
-        k = jax.random.categorical(key_mode, self.log_masses)
-        chi_squared = jnp.sum(jax.random.normal(key_tail, (DEGREES_OF_FREEDOM,)) ** 2)
-        step = self.scales[k] @ jax.random.normal(key_normal, self.centres.shape[1:])
-        return self.centres[k] + step * jnp.sqrt(DEGREES_OF_FREEDOM / chi_squared)
+    def sample(self, key: Array, shape: tuple[int]) -> Array:
+        """Draw some z, (n, J)."""
+        (n,), (_, J) = shape, self.centres.shape
+        key_mode, key_noise = jax.random.split(key)
+        k = jax.random.categorical(key_mode, self.log_masses, shape=shape)
+        noise = jax.random.normal(key_noise, (n, J + DEGREES_OF_FREEDOM))
+        stretch = jnp.sqrt(DEGREES_OF_FREEDOM / jnp.sum(noise[:, J:] ** 2, axis=1, keepdims=True))
+        return self.centres[k] + jnp.einsum("nij,nj->ni", self.scales[k], noise[:, :J]) * stretch
 
     def log_prob(self, z: Array) -> Array:
         """Return the log density at one z, (J,)."""
@@ -88,37 +89,41 @@ class Modes(NamedTuple):
 
 @compiled("num_samples", "num_modes", "num_steps", "num_proposals")
 def _log_weights(models, x, keys, *, num_samples, num_modes, num_steps, num_proposals):
-    """Return log w, (N, L), a chunk of samples at a time so that memory stays bounded."""
+    """Return log w, (N, L)."""
     generative, recognition = models
     prior = generative.latent_distribution()
 
+    def sources(x):
+        return [prior] if recognition is None else [prior, recognition(x)]
+
     def find_modes(x, key):
         key_pool, key_prior = jax.random.split(key)
-        pool, log_weights = jax.vmap(lambda key: propose(models, x, key, 0.5))(
-            jax.random.split(key_pool, num_proposals)
-        )
-        best = pool[lax.top_k(log_weights, num_modes)[1]]  # (K, J)
+        pool, log_mixture = _draw(sources(x), (1.0, 1.0), key_pool, num_proposals)
+        heights = jax.vmap(lambda z: generative.log_joint(x, z))(pool)
+        best = pool[lax.top_k(heights - log_mixture, num_modes)[1]]  # (K, J)
         anywhere = jnp.asarray(prior.sample(key_prior, (num_modes,)))  # for modes that no proposal has met
-        starts = jnp.concatenate([best, anywhere])
-        return Modes(*jax.vmap(lambda z: _mode(generative, x, z, num_steps))(starts))
+        return Modes(*jax.vmap(lambda z: _mode(generative, x, z, num_steps))(jnp.concatenate([best, anywhere])))
 
-    def log_weight(x, modes, key):
-        parts = [modes, prior] if recognition is None else [modes, prior, recognition(x)]
-        shares = jnp.array(SHARES[: len(parts)]) / sum(SHARES[: len(parts)])
-        key_choice, *part_keys = jax.random.split(key, 1 + len(parts))
-        drawn = jnp.stack([jnp.asarray(part.sample(key)) for part, key in zip(parts, part_keys, strict=True)])
-        z = drawn[jax.random.categorical(key_choice, jnp.log(shares))]
-        log_parts = jnp.stack([jnp.asarray(part.log_prob(z)) for part in parts])
-        return generative.log_joint(x, z) - jax.nn.logsumexp(log_parts, b=shares)
+    def propose(x, key):
+        key_modes, key_draws = jax.random.split(key)
+        return _draw([find_modes(x, key_modes), *sources(x)], SHARES, key_draws, num_samples)
 
-    def chunk(index):
-        sample_keys = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, index), CHUNK))(keys)  # (N, CHUNK)
-        weights = jax.vmap(lambda x, modes, keys: jax.vmap(lambda key: log_weight(x, modes, key))(keys))
-        return weights(x, modes, sample_keys)
+    z, log_mixture = lax.map(lambda row: propose(*row), (x, keys), batch_size=ROWS_AT_ONCE)  # (N, L, J), (N, L)
+    # Some samples of all rows at a time, so that memory stays bounded.
+    log_joint = jax.vmap(generative.log_joint)
+    return lax.map(lambda z: log_joint(x, z), jnp.moveaxis(z, 1, 0), batch_size=CHUNK).T - log_mixture
 
-    modes = lax.map(lambda row: find_modes(*row), (x, keys), batch_size=ROWS_AT_ONCE)
-    log_weights = lax.map(chunk, jnp.arange(-(-num_samples // CHUNK)))  # (chunks, N, CHUNK)
-    return jnp.moveaxis(log_weights, 0, 1).reshape(len(x), -1)[:, :num_samples]
+
+def _draw(parts, shares, key, num):
+    """Draw from some densities, each its share, and return the draws (num, J) with the log density of the whole."""
+    shares = np.array(shares[: len(parts)]) / sum(shares[: len(parts)])
+    ends = np.round(num * np.cumsum(shares)).astype(int)
+    counts = np.diff(ends, prepend=0)
+    keys = jax.random.split(key, len(parts))
+    draws = [jnp.asarray(part.sample(key, (int(n),))) for part, key, n in zip(parts, keys, counts, strict=True)]
+    z = jnp.concatenate(draws)
+    log_parts = jnp.stack([jax.vmap(lambda z, part=part: jnp.asarray(part.log_prob(z)))(z) for part in parts])
+    return z, jax.nn.logsumexp(log_parts, axis=0, b=(counts / num)[:, None])
 
 
 def _mode(generative, x, z, num_steps):
