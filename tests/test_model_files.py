@@ -198,7 +198,7 @@ def test_there_are_a_hundred_of_them():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda arrays: {name: np.full_like(array, np.nan) for name, array in arrays.items()},
+        lambda arrays: {name: np.asarray(array * np.float32("nan"), np.float32) for name, array in arrays.items()},
         lambda arrays: {name: array.astype(np.float64) for name, array in arrays.items()},
         lambda arrays: {name: array[..., None] for name, array in arrays.items()},
         lambda arrays: dict(list(arrays.items())[1:]),
