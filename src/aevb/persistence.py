@@ -77,13 +77,19 @@ def save(vae: "VAE", folder) -> Path:
     return folder
 
 
-def _described(vae):
+def written_arguments(vae) -> tuple[dict[str, Any], list[str]]:
+    """Return those arguments of `VAE` that a file can hold, and which networks were the user's own."""
     arguments = vae.get_params(deep=False)
     own_networks = [name for name in OWN_PARTS if arguments.pop(name) is not None]
     if not isinstance(vae.optimizer, str):
         arguments["optimizer"] = None
     if not isinstance(vae.random_state, numbers.Integral):
         arguments["random_state"] = None
+    return _plain(arguments), own_networks
+
+
+def _described(vae):
+    arguments, own_networks = written_arguments(vae)
     description = {
         "format": FORMAT,
         "arguments": arguments,

@@ -41,7 +41,7 @@ def lower_bounds(
     generative, recognition, source: Source, rows: np.ndarray, key: Array, estimator: Callable, num_samples: int = 1
 ) -> np.ndarray:
     """Return the estimated lower bound of each row, in nats; see :func:`bound_terms`."""
-    return bound_terms(generative, recognition, source, rows, key, estimator, num_samples).lower_bound
+    return np.asarray(bound_terms(generative, recognition, source, rows, key, estimator, num_samples).lower_bound)
 
 
 def bound_terms(
