@@ -70,7 +70,7 @@ VAE(**{ {**SMALL, "max_epochs": 400, "patience": None}!r}).fit(X, checkpoint=sys
 
 @pytest.mark.slow
 def test_killed_at_random_moments_it_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
-    """Two hundred moments, in the middle of saves too: at each the files are readable, at the end the model is right."""
+    """Two hundred moments, in the middle of saves too: at each the files are readable, and the end is right."""
     np.save(tmp_path / "X.npy", X)
     folder, chance = tmp_path / "run", np.random.default_rng(0)
     arguments = [sys.executable, "-c", PROGRAM, str(tmp_path / "X.npy"), str(folder)]

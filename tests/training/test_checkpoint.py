@@ -109,12 +109,19 @@ def test_early_stopping_is_remembered(tmp_path):
 
 def test_only_the_last_few_are_kept(tmp_path):
     run(AEVB, Checkpoints(tmp_path, PURPOSE, every=0.0, keep=2))
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.glob("chunk-*"))) == 2
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    checkpoints = Checkpoints(tmp_path, PURPOSE)
+    with checkpoints.locked(), pytest.raises(CheckpointError, match="another run is saved there right now"):
+        run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
+    run(AEVB, checkpoints, epochs=1)
 
 
 def test_a_damaged_file_is_passed_over(tmp_path):
     run(AEVB, Checkpoints(tmp_path, PURPOSE, every=0.0))
-    newest = max(tmp_path.iterdir())
+    newest = max(tmp_path.glob("chunk-*"))
     data = bytearray(newest.read_bytes())
     data[-5] ^= 1
     newest.write_bytes(data)

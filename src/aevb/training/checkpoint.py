@@ -3,7 +3,8 @@
 import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,23 @@ class Checkpoints:
         self._every, self._keep = every, keep
         self._last = time.perf_counter()
 
+    @contextmanager
+    def locked(self) -> Iterator["Checkpoints"]:
+        """Keep the folder for this run as long as the block runs; a process that dies gives it back.
+
+        Raises:
+            CheckpointError: Another run has it.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / ".lock", "w") as file:
+            try:
+                _lock(file)
+            except OSError:
+                raise CheckpointError(
+                    f"{self.folder}: another run is saved there right now. Wait for its end, or choose another folder."
+                ) from None
+            yield self
+
     def newest(self, start: Position, report_like: Callable[[int], Any]) -> Position:
         """Return the newest position that can be read, or the start of the run if there is none.
 
@@ -168,6 +186,14 @@ class Checkpoints:
                     f"{path} belongs to another run: its {name} is {_short(found.get(name))}, and now it is "
                     f"{_short(value)}. Choose another folder, or go on with the same settings and data."
                 )
+
+
+def _lock(file):
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows, which refuses to replace a file that another has open
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _short(value):

@@ -11,7 +11,7 @@ Paper: Algorithm 1.
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -121,6 +121,11 @@ def train_on(
 
     Paper: Algorithm 1.
     """
+    with nullcontext() if checkpoints is None else checkpoints.locked():
+        return _train_on(learner, state, feed, key, max_epochs, patience, progress, callback, checkpoints)
+
+
+def _train_on(learner, state, feed, key, max_epochs, patience, progress, callback, checkpoints) -> Trained:
     order_key, noise_key, held_out_key = jax.random.split(key, 3)
     now = Position(state)
     if checkpoints is not None:
@@ -175,7 +180,7 @@ def train_on(
                 raise
             stopped_because = "diverged"
             message = f"{error} Training stopped at the last good state before that step."
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
     if now.reports and not now.history and stopped_because in ("interrupted", "failed"):
         now = record(now, epoch)  # of an epoch that may be days long, the part that was done
     if checkpoints is not None and now.samples:
@@ -197,7 +202,7 @@ def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position
             now = now.with_half_the_step()
             rate = float(now.state.learning_rate)
             message = f"{first} Went back to step {now.steps} and halved the learning rate, to {rate:.3g}."
-            warnings.warn(message, RuntimeWarning, stacklevel=4)
+            warnings.warn(message, RuntimeWarning, stacklevel=5)
 
 
 def _with_advice(error, now):
