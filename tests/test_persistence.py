@@ -1,5 +1,5 @@
-import json
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -137,39 +137,11 @@ def umask():
     return mask
 
 
-@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
-@pytest.mark.parametrize("operation", ["arrays", "text", "first rename", "second rename"])
-def test_a_failed_save_leaves_the_old_model(operation, error, fitted, folder, tmp_path, monkeypatch):
-    renames = []
-
-    def fail(*arguments, **keywords):
-        raise error
-
-    def rename(source, target):
-        renames.append(target)
-        if len(renames) == (1 if operation == "first rename" else 2):
-            raise error
-        os.replace(source, target)
-
-    if operation == "arrays":
-        monkeypatch.setattr(persistence, "save_file", fail)
-    elif operation == "text":
-        monkeypatch.setattr(Path, "write_text", fail)
-    else:
-        monkeypatch.setattr(persistence.os, "rename", rename)
-    other = VAE(**SMALL, random_state=1).fit(BINARY)
-    with pytest.raises(type(error)):
-        other.save(folder)
-    monkeypatch.undo()
-    assert_same_arrays(load(folder), fitted)
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
 def test_a_failed_first_save_leaves_nothing(fitted, tmp_path, monkeypatch):
     monkeypatch.setattr(persistence, "_named_arrays", lambda vae: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         fitted.save(tmp_path / "deep" / "model")
-    assert list((tmp_path / "deep").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "model/notes.txt"])
@@ -184,57 +156,14 @@ def test_an_empty_folder_is_filled(fitted, tmp_path):
     assert_same_arrays(load(fitted.save(tmp_path)), fitted)
 
 
-def edit(folder, **changes):
-    description = json.loads((folder / "model.json").read_text())
-    for place, value in changes.items():
-        target = description
-        *parents, last = place.split("__")
-        for parent in parents:
-            target = target[parent]
-        if value is None:
-            del target[last]
-        else:
-            target[last] = value
-    (folder / "model.json").write_text(json.dumps(description))
-
-
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (lambda folder: (folder / "model.json").unlink(), "has no model.json. Give the folder that vae.save"),
-        (lambda folder: (folder / "arrays.safetensors").unlink(), "No such file"),
-        (lambda folder: (folder / "model.json").write_text("{"), "Expecting property name"),
-        (lambda folder: (folder / "model.json").write_bytes(b"\xff\xfe\x00"), "decode"),
-        (lambda folder: (folder / "model.json").write_text("[]"), "indices"),
-        (lambda folder: (folder / "model.json").write_text("{}"), "lacks 'format'"),
-        (lambda folder: os.truncate(folder / "arrays.safetensors", 500), "[Hh]eader"),
-        (lambda folder: (folder / "arrays.safetensors").write_bytes(b""), "[Hh]eader"),
-        (lambda folder: edit(folder, format=999), "format 999; this version reads format 1"),
-        (lambda folder: edit(folder, arguments=None), "lacks 'arguments'"),
-        (lambda folder: edit(folder, fitted__scale_=None), "lacks 'scale_'"),
-        (lambda folder: edit(folder, arguments__latent_dim="os.system"), "latent_dim='os.system' is not allowed"),
-        (lambda folder: edit(folder, arguments__optimizer="os.system"), "optimizer='os.system' is not known"),
-        (lambda folder: edit(folder, arguments__unheard_of=1), "unheard_of"),
-        (lambda folder: edit(folder, arguments__hidden=[9]), r"has shape and type .*8.*, expected .*9"),
-        (lambda folder: edit(folder, arguments__hidden=[8, 6]), "arrays.safetensors lacks "),
-        (lambda folder: edit(folder, fitted__likelihood_="unheard-of"), "unheard-of"),
-    ],
-)
-def test_damaged_files_are_refused(damage, words, folder):
-    damage(folder)
-    with pytest.raises(ModelFileError, match=words) as error:
-        load(folder)
-    assert str(folder) in str(error.value)
-
-
-def test_fitted_names_come_from_a_fixed_list(folder):
-    edit(folder, fitted__transform="planted")
-    assert callable(load(folder).transform)
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(ModelFileError, match="nowhere"):
+def test_a_folder_that_is_not_there(tmp_path, folder):
+    with pytest.raises(ModelFileError, match=r"nowhere \(looked from .*\) does not exist\. Give the folder"):
         load(tmp_path / "nowhere")
+    with pytest.raises(ModelFileError, match=r"is the folder of a run; its model is in it: load"):
+        load(folder.parent)
+    (folder / "model.json").unlink()
+    with pytest.raises(ModelFileError, match=r"has no model\.json"):
+        load(folder)
 
 
 def test_unfitted_models_are_not_saved(tmp_path):
@@ -243,17 +172,9 @@ def test_unfitted_models_are_not_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_pickle_in_the_source():
-    """What could run code on load is not even imported."""
+def test_nothing_in_the_source_could_run_what_a_file_says():
     for path in Path(aevb.__file__).parent.rglob("*.py"):
         text = path.read_text()
-        for word in (
-            "import pickle",
-            "from pickle",
-            "joblib",
-            "cloudpickle",
-            "import dill",
-            "allow_pickle=True",
-            "eval(",
-        ):
+        for word in ("import pickle", "from pickle", "joblib", "cloudpickle", "import dill", "allow_pickle=True"):
             assert word not in text, f"{path.name}: {word}"
+        assert not re.search(r"(?<![\w.])(eval|exec|__import__)\(", text), path.name

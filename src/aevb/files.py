@@ -1,16 +1,20 @@
-"""Files that are there completely or not at all."""
+"""Files that are there completely or not at all, and texts that are what they were written as."""
 
+import hashlib
+import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 @contextmanager
 def written_whole(path) -> Iterator[Path]:
     """Give a path to write to; at the end of the block the file gets its name, and replaces one that has it.
 
-    If the block fails, what was there stays.
+    It has reached the disk by then, so that it survives a power cut as well. If the block fails, what was there stays.
 
     Args:
         path: Where the file shall be; its folder is made if need be.
@@ -28,6 +32,87 @@ def written_whole(path) -> Iterator[Path]:
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield scratch
+        _sync(scratch)
         os.replace(scratch, path)
+        _sync(path.parent)
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def _sync(path):
+    """Wait until a file, or the names in a folder, are on the disk."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows has no such thing for folders
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sealed(document: dict[str, Any]) -> str:
+    """Return a document as JSON that carries the SHA-256 of all the rest of its text, as `sha256`.
+
+    Numbers that JSON cannot hold are refused.
+
+    Example:
+        >>> unsealed(sealed({"answer": 42}))
+        {'answer': 42}
+    """
+    return _written({"sha256": digest(_written({"sha256": "", **document}).encode()), **document})
+
+
+def unsealed(text: str) -> dict[str, Any]:
+    """Return the document that :func:`sealed` wrote.
+
+    Raises:
+        ValueError: A single character of the text is another one, or it was never sealed.
+    """
+    document = parse_json(text)
+    if not isinstance(document, dict) or text != _written(document):
+        raise ValueError("it is not as it was written: damaged, or changed by hand.")
+    rest = {name: value for name, value in document.items() if name != "sha256"}
+    if sealed(rest) != text:
+        raise ValueError("its checksum is wrong: it is damaged, or was changed by hand.")
+    return rest
+
+
+def parse_json(text: str) -> Any:
+    """Return what a JSON text holds; ambiguous and oversized ones are refused, which Python's own parser takes.
+
+    Raises:
+        ValueError: It is no JSON, a name appears twice in an object, a number is not finite, or it is nested too deep.
+
+    Example:
+        >>> parse_json('{"a": 1, "a": 2}')
+        Traceback (most recent call last):
+        ValueError: the name 'a' appears twice in one object.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deep.") from None
+
+
+def _written(document):
+    return json.dumps(document, indent=1, allow_nan=False)
+
+
+def _unique(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {twice!r} appears twice in one object.")
+    return found
+
+
+def _finite(text):
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"the number {text[:20]} is not finite.")
+    return value

@@ -1,35 +1,43 @@
-"""Model files: a folder with `model.json` and `arrays.safetensors`. Nothing in them can run.
+"""Model files: a folder with `model.json` and a file of arrays that it names. Nothing in them can run.
 
 The JSON holds the arguments of `VAE`; loading builds the model from them as `fit` does, and then fills in the arrays by
 name. Networks of the user's own are saved by their arrays, and handed to `load` again by the user's own code.
+
+`model.json` carries its own SHA-256 and that of the arrays, for safetensors has none: a flipped bit would be a wrong
+weight. It is also what makes a save whole: the arrays' file, whose name is part of its hash, is written first, then
+`model.json` takes the place of the old one in a single step, and only then the old arrays go.
 """
 
-import json
 import numbers
-import os
+import re
 import shutil
-import tempfile
+from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors import numpy as safetensors
 
+from aevb.files import digest, parse_json, sealed, unsealed, written_whole
 from aevb.models import LIKELIHOODS, OWN_PARTS, named_leaves, split
 
 if TYPE_CHECKING:
     from aevb.vae import VAE
 
-FORMAT = 1
-_FILES = ("model.json", "arrays.safetensors")
-_FITTED = ("n_features_in_", "likelihood_", "scale_", "seed_", "learning_rate_", "stopped_because_", "history_")
+FORMAT = 2
+MAX_DESCRIPTION = 2**26  # bytes of a model.json; a history of a hundred thousand epochs has a quarter of that
+_OUR_FILES = re.compile(r"\.?(model\.json|arrays(-[0-9a-f]{16})?\.safetensors)(\.\d+)?")
 
 
 class ModelFileError(ValueError):
     """A model folder that cannot be read, with what is wrong and where."""
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
 
 
 def save(vae: "VAE", folder) -> Path:
@@ -44,16 +52,44 @@ def save(vae: "VAE", folder) -> Path:
 
     Raises:
         ModelFileError: The folder holds something else.
+        OSError: It could not be written; what was there before still is.
     """
     folder = Path(folder)
-    if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= set(_FILES)):
+    is_new = not folder.exists()
+    if not is_new and not (folder.is_dir() and all(_OUR_FILES.fullmatch(path.name) for path in folder.iterdir())):
         raise ModelFileError(f"{folder} exists and is not a model folder. Nothing was written; choose another name.")
+    data = safetensors.save(_named_arrays(vae))
+    checksum = digest(data)
+    arrays = folder / f"arrays-{checksum[:16]}.safetensors"
+    text = sealed(_described(vae) | {"arrays": {"file": arrays.name, "sha256": checksum}})
+    before = [] if is_new else [path for path in folder.iterdir() if path.name not in (arrays.name, "model.json")]
+    try:
+        with written_whole(arrays) as scratch:
+            scratch.write_bytes(data)
+        with written_whole(folder / "model.json") as scratch:
+            scratch.write_text(text, encoding="utf-8")
+    except BaseException:
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    for path in before:
+        path.unlink(missing_ok=True)
+    return folder
+
+
+def written_arguments(vae) -> tuple[dict[str, Any], list[str]]:
+    """Return those arguments of `VAE` that a file can hold, and which networks were the user's own."""
     arguments = vae.get_params(deep=False)
     own_networks = [name for name in OWN_PARTS if arguments.pop(name) is not None]
     if not isinstance(vae.optimizer, str):
         arguments["optimizer"] = None
     if not isinstance(vae.random_state, numbers.Integral):
         arguments["random_state"] = None
+    return _plain(arguments), own_networks
+
+
+def _described(vae):
+    arguments, own_networks = written_arguments(vae)
     description = {
         "format": FORMAT,
         "arguments": arguments,
@@ -62,19 +98,32 @@ def save(vae: "VAE", folder) -> Path:
         "fitted": {name: getattr(vae, name) for name in _FITTED},
         "feature_names": list(getattr(vae, "feature_names_in_", [])),
     }
-    text = json.dumps(description, indent=1, default=_plain)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    new, old = scratch / "new", scratch / "old"
-    try:
-        new.mkdir()
-        save_file(_named_arrays(vae), new / "arrays.safetensors")
-        (new / "model.json").write_text(text)
-        _replace(folder, new, old)
-    finally:
-        if folder.exists() or not old.exists():
-            shutil.rmtree(scratch, ignore_errors=True)
-    return folder
+    return _plain(description)
+
+
+def _plain(value: Any) -> Any:
+    """Turn NumPy's numbers and sequences into JSON's, and what is no number, which JSON cannot hold, into null."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic | np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"cannot be saved as JSON: {value!r}")
+
+
+def _named_arrays(vae):
+    """All arrays of a model by name: parameters, constants, and the optimizer's memory."""
+    parameters, constants, _ = split(vae._learned_models())
+    parts = {"parameters": parameters, "constants": constants, "optimizer": vae._optimizer_state}
+    return {name: np.asarray(leaf) for name, leaf in named_leaves(parts)}
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
 
 
 def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> "VAE":
@@ -93,37 +142,133 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> "
     Raises:
         ModelFileError: The folder is no model, is damaged, or is of a newer format.
     """
-    from aevb.vae import VAE
-
     folder = Path(folder)
     _check_is_there(folder)
     own = {"prior": prior, "encoder": encoder, "decoder": decoder}
-    try:
-        description = json.loads((folder / "model.json").read_text())
-        arrays = load_file(folder / "arrays.safetensors")
-        if description["format"] != FORMAT:
-            raise ModelFileError(f"it has format {description['format']!r}; this version reads format {FORMAT}.")
-        _check_own(own, description["own_networks"])
-        arguments = {**description["arguments"], **own}
-        if isinstance(arguments["hidden"], list):
-            arguments["hidden"] = tuple(arguments["hidden"])
-        if description["own_optimizer"]:
-            arguments["optimizer"] = optimizer or "adam"
-        elif optimizer is not None:
-            raise ModelFileError("it was saved without an optimizer of your own. Leave out optimizer=...")
-        vae = VAE(**arguments)
-        vae._check_parameters()
-        for name in _FITTED:
-            setattr(vae, name, description["fitted"][name])
-        if description["own_optimizer"] and optimizer is None:
-            vae.learning_rate_ = vae._initial_learning_rate()  # Adam's own; the saved one belongs to the other
-        if description["feature_names"]:
-            setattr(vae, "feature_names_in_", np.asarray(description["feature_names"], dtype=object))  # noqa: B010
+    with _blaming(folder):
+        description, arrays = _read(folder)
+        _check_own(own, optimizer, description)
+        vae = _unfitted(description, own, optimizer)
         _fill(vae, arrays, with_optimizer=not description["own_optimizer"] or optimizer is not None)
+        return vae
+
+
+@contextmanager
+def _blaming(folder):
+    """Say of whatever goes wrong inside that the folder is no model."""
+    try:
+        yield
     except KeyError as error:
         raise ModelFileError(f"{folder} cannot be read as a model: model.json lacks {error}.") from error
-    except (OSError, ValueError, TypeError, AttributeError, SafetensorError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, MemoryError, SafetensorError) as error:
         raise ModelFileError(f"{folder} cannot be read as a model: {error}") from error
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return what the files hold, after their checksums were found right and all entries of the right kind."""
+    path = folder / "model.json"
+    if path.stat().st_size > MAX_DESCRIPTION:
+        raise ModelFileError(f"model.json has {path.stat().st_size:,} bytes, more than any model's.")
+    text = path.read_text(encoding="utf-8")
+    document = parse_json(text)
+    number = document["format"] if isinstance(document, dict) else None
+    if number == 1:  # had no checksums
+        data = (folder / "arrays.safetensors").read_bytes()
+    elif number == FORMAT:
+        document = unsealed(text)
+        arrays = _checked("arrays", document["arrays"])
+        data = (folder / arrays["file"]).read_bytes()
+        if digest(data) != arrays["sha256"]:
+            raise ModelFileError(f"{arrays['file']} is damaged: its checksum is not the one in model.json.")
+    else:
+        raise ModelFileError(f"it has format {number!r}; this version reads formats 1 to {FORMAT}.")
+    for name in ("arguments", "own_networks", "own_optimizer", "fitted", "feature_names"):
+        _checked(name, document[name])
+    for name, value in document["fitted"].items():
+        _checked(name, value)
+    return document, safetensors.load(data)
+
+
+def _is_whole(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value):
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are(kind, value):
+    return isinstance(value, list) and all(kind(item) for item in value)
+
+
+def _is_text(value):
+    return isinstance(value, str)
+
+
+def _is_history(value):
+    def is_row(row):
+        return isinstance(row, dict) and all(item is None or _is_number(item) for item in row.values())
+
+    return _are(is_row, value)
+
+
+def _is_arrays(value):
+    is_named = isinstance(value, dict) and set(value) == {"file", "sha256"} and all(map(_is_text, value.values()))
+    return is_named and value["file"] == f"arrays-{value['sha256'][:16]}.safetensors"  # so it cannot lead elsewhere
+
+
+_FITTED: dict[str, Callable[[Any], bool]] = {
+    "n_features_in_": lambda value: _is_whole(value) and value > 0,
+    "likelihood_": lambda value: _is_text(value) and value in LIKELIHOODS,
+    "scale_": _is_number,
+    "seed_": _is_whole,
+    "learning_rate_": lambda value: value is None or _is_number(value),
+    "stopped_because_": _is_text,
+    "history_": _is_history,
+}
+_KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
+    "arguments": lambda value: isinstance(value, dict),
+    "own_networks": lambda value: _are(lambda name: name in OWN_PARTS, value),
+    "own_optimizer": lambda value: isinstance(value, bool),
+    "fitted": lambda value: isinstance(value, dict) and set(value) == set(_FITTED),
+    "feature_names": lambda value: _are(_is_text, value),
+    "arrays": _is_arrays,
+}
+
+
+def _checked(name, value):
+    if name not in _KINDS or not _KINDS[name](value):
+        raise ModelFileError(f"model.json: {name} cannot be {str(value)[:60]}.")
+    return value
+
+
+def _check_own(own, optimizer, description):
+    for name, network in own.items():
+        if network is None and name in description["own_networks"]:
+            raise ModelFileError(f"it was saved with a {name} of your own. Pass it: load(..., {name}=...).")
+        if network is not None and name not in description["own_networks"]:
+            raise ModelFileError(f"it was saved without a {name} of your own. Leave out {name}=...")
+    if optimizer is not None and not description["own_optimizer"]:
+        raise ModelFileError("it was saved without an optimizer of your own. Leave out optimizer=...")
+
+
+def _unfitted(description, own, optimizer):
+    """Return the model without its arrays."""
+    from aevb.vae import VAE
+
+    arguments = {**description["arguments"], **own}
+    if isinstance(arguments["hidden"], list):
+        arguments["hidden"] = tuple(arguments["hidden"])
+    if description["own_optimizer"]:
+        arguments["optimizer"] = optimizer or "adam"
+    vae = VAE(**arguments)
+    vae._check_parameters()
+    for name, value in description["fitted"].items():
+        setattr(vae, name, value)
+    if description["own_optimizer"] and optimizer is None:
+        vae.learning_rate_ = vae._initial_learning_rate()  # Adam's own; the saved one belongs to the other
+    if description["feature_names"]:
+        setattr(vae, "feature_names_in_", np.asarray(description["feature_names"], dtype=object))  # noqa: B010
     return vae
 
 
@@ -137,59 +282,48 @@ def _check_is_there(folder):
     raise ModelFileError(f"{place} {what}. Give the folder that vae.save(folder) wrote, or a run's model/.")
 
 
-def _check_own(own, saved_names):
-    for name, network in own.items():
-        if network is None and name in saved_names:
-            raise ModelFileError(f"it was saved with a {name} of your own. Pass it: load(..., {name}=...).")
-        if network is not None and name not in saved_names:
-            raise ModelFileError(f"it was saved without a {name} of your own. Leave out {name}=...")
-
-
-def _named_arrays(vae):
-    """All arrays of a model by name: parameters, constants, and the optimizer's memory."""
-    parameters, constants, _ = split(vae._learned_models())
-    parts = {"parameters": parameters, "constants": constants, "optimizer": vae._optimizer_state}
-    return {name: np.asarray(leaf) for name, leaf in named_leaves(parts)}
-
-
 def _fill(vae, arrays, with_optimizer):
-    units = (np.zeros(vae.n_features_in_, np.float32), np.ones(vae.n_features_in_, np.float32))
-    standardize = LIKELIHOODS[vae.likelihood_].standardize
-    models = vae._build_models(vae.n_features_in_, units if standardize else None, jax.random.key(0))
-    learner, state = vae._start_learner(models, 1, jax.random.key(0))
-    parts = {"parameters": state.parameters, "constants": state.constants}
-    if with_optimizer:
-        parts["optimizer"] = state.optimizer_state
-    leaves = [_matching(arrays, name, leaf) for name, leaf in named_leaves(parts)]
+    """Give a model its arrays, if each is of the form that the arguments ask for."""
+
+    def start():
+        zeros, ones = jnp.zeros(vae.n_features_in_), jnp.ones(vae.n_features_in_)
+        units = (zeros, ones) if LIKELIHOODS[vae.likelihood_].standardize else None
+        models = vae._build_models(vae.n_features_in_, units, jax.random.key(0))
+        learner, state = vae._start_learner(models, 1, jax.random.key(0))
+        parts = {"parameters": state.parameters, "constants": state.constants}
+        return learner, state, parts | ({"optimizer": state.optimizer_state} if with_optimizer else {})
+
+    # Shapes first: arguments that ask for more than the file has must not get the memory, nor the time, for it.
+    if len(vae._hidden_widths()) > len(arrays) + 1:
+        raise ModelFileError(f"the arguments ask for {len(vae._hidden_widths())} hidden layers, and it has fewer.")
+    _check_forms(arrays, _forms(lambda: start()[2]))
+    learner, state, parts = start()
+    leaves = [jnp.asarray(arrays[name]) for name, _ in named_leaves(parts)]
     filled = jax.tree.unflatten(jax.tree.structure(parts), leaves)
     state = state._replace(parameters=filled["parameters"], constants=filled["constants"])
     vae.generative_, vae.recognition_ = learner.models(state)
     vae._optimizer_state = filled.get("optimizer")
 
 
-def _matching(arrays, name, template):
-    if name not in arrays:
-        raise ModelFileError(f"arrays.safetensors lacks {name}.")
-    found, wanted = ((a.shape, str(a.dtype)) for a in (arrays[name], template))
-    if found != wanted:
-        raise ModelFileError(f"arrays.safetensors: {name} has shape and type {found}, expected {wanted}.")
-    return jnp.asarray(arrays[name])
+def _forms(make_parts):
+    """Return the shapes and types of arrays by name, without making any."""
+    names = []
+
+    def leaves():
+        named = list(named_leaves(make_parts()))
+        names.extend(name for name, _ in named)
+        return [leaf for _, leaf in named]
+
+    shapes = jax.eval_shape(leaves)
+    return dict(zip(names, shapes, strict=True))
 
 
-def _replace(folder, new, old):
-    """Put the finished folder in place; the old one is moved aside first, and comes back if that fails."""
-    if folder.exists():
-        os.rename(folder, old)
-    try:
-        os.rename(new, folder)
-    except BaseException:
-        if old.exists():
-            os.rename(old, folder)
-        raise
-
-
-def _plain(value):
-    """Turn NumPy's numbers and sequences into JSON's."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    raise TypeError(f"cannot be saved as JSON: {value!r}")
+def _check_forms(arrays, forms):
+    for name, form in forms.items():
+        if name not in arrays:
+            raise ModelFileError(f"the arrays lack {name}.")
+        found, wanted = ((array.shape, str(array.dtype)) for array in (arrays[name], form))
+        if found != wanted:
+            raise ModelFileError(f"the arrays: {name} has shape and type {found}, expected {wanted}.")
+        if not np.isfinite(arrays[name]).all():
+            raise ModelFileError(f"the arrays: {name} holds what is no finite number.")

@@ -3,6 +3,7 @@
 Paper: §3.
 """
 
+import numbers
 import warnings
 from functools import partial
 from typing import Any
@@ -26,9 +27,11 @@ from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized, adagrad
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.learners.unamortized import start_row
 from aevb.models import LIKELIHOODS, OWN_PARTS, BayesianGenerativeModel, assemble, check_models, split
+from aevb.persistence import written_arguments
 from aevb.settings import check_settings, learns_an_encoder, learns_from_batches
 from aevb.tasks.methods import TaskMethods
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
+from aevb.training.checkpoint import Checkpoints
 from aevb.training.progress import ShareDone
 
 
@@ -171,7 +174,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, *, validation_data=None):
+    def fit(self, X, y=None, *, validation_data=None, checkpoint=None, checkpoint_seconds=60.0):
         """Learn from the rows of X.
 
         Args:
@@ -187,11 +190,16 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 an array then, or grey levels with dynamic binary draws (the rows given are not drawn: give zeros and
                 ones). Without an encoder (``learner="mcem"``, ``amortized=False``) there is no bound, and they play no
                 part.
+            checkpoint: A folder in which the run is saved while it learns. If it holds a run with the same settings and
+                data that was cut off, learning goes on from there, and ends as if it had not been; `max_epochs` may be
+                another one.
+            checkpoint_seconds: Time between two saves.
 
         Returns:
             self.
         """
         self._check_parameters()
+        check_parameter("checkpoint_seconds", checkpoint_seconds, kind=float, low=0)
         with unchanged_on_error(self):
             init_key, key = self._start_keys()
             rows_key, choice_key, train_key = jax.random.split(key, 3)
@@ -217,6 +225,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 max_epochs=self.max_epochs,
                 patience=self.patience,
                 progress=self._shows_progress,
+                checkpoints=self._checkpoints(feed, checkpoint, checkpoint_seconds),
             )
             if trained.stopped_because == "interrupted" and not trained.history:
                 raise KeyboardInterrupt  # nothing was learned that could be kept
@@ -406,6 +415,18 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             raise ValueError(f"{reason} keeps something for each row, and needs data that fit into memory.")
         if self.learner == "full-vb" and feed.num_rows is None:
             raise ValueError("learner='full-vb' weighs the prior against N datapoints; an iterator does not tell N.")
+
+    def _checkpoints(self, feed, folder, every):
+        if folder is None:
+            return None
+        if not isinstance(feed, Resident):
+            raise ValueError("checkpoint: is for data that fit into memory. Leave it out.")
+        if not isinstance(self.random_state, numbers.Integral):
+            raise ValueError(f"checkpoint: needs a whole number as random_state, and {self.random_state!r} was given.")
+        arguments, own_networks = written_arguments(self)
+        for name in ("max_epochs", "progress"):
+            del arguments[name]
+        return Checkpoints(folder, {"arguments": arguments, "own": own_networks, "data": feed.fingerprint}, every)
 
     def _check_new_data(self, X):
         check_is_fitted(self)

@@ -10,6 +10,7 @@ from aevb.distributions import composition, flow, inverse_cdf, location_scale, n
 from aevb.distributions.erlang import Erlang
 from aevb.distributions.fisher_snedecor import FisherSnedecor
 from aevb.distributions.flow import Flow, starting_flow
+from aevb.distributions.log_scale_normal import LogScaleNormal
 from aevb.distributions.rayleigh import Rayleigh
 from aevb.distributions.reciprocal import Reciprocal
 from aevb.distributions.reparameterization import Reparameterization, reparameterize
@@ -19,6 +20,7 @@ __all__ = [
     "Erlang",
     "FisherSnedecor",
     "Flow",
+    "LogScaleNormal",
     "Rayleigh",
     "Reciprocal",
     "Reparameterization",

@@ -3,13 +3,17 @@
 Paper: App. B.
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import Distribution
 from numpyro.distributions.kl import kl_divergence
 
+from aevb.distributions import LogScaleNormal
 from aevb.models import GenerativeModel, RecognitionModel
 
 
@@ -77,20 +81,40 @@ def _is_diagonal_gaussian(d):
 
 
 def _diagonal_kl(q, p):
-    terms = _gaussian_kl(q.base_dist.loc, q.base_dist.scale, p.base_dist)
+    terms = _gaussian_kl(q.base_dist.loc, _log_scale(q.base_dist), p.base_dist)
     return jnp.sum(terms, axis=tuple(range(-len(q.event_shape), 0)))
 
 
 def _full_kl(q, p):
-    terms = _gaussian_kl(q.loc, jnp.diagonal(q.scale_tril, axis1=-2, axis2=-1), p.base_dist)
+    terms = _gaussian_kl(q.loc, jnp.log(jnp.diagonal(q.scale_tril, axis1=-2, axis2=-1)), p.base_dist)
     rest = jnp.tril(q.scale_tril, -1) / p.base_dist.scale[..., None]
     return jnp.sum(terms, axis=-1) + jnp.sum(rest**2, axis=(-2, -1)) / 2
 
 
-def _gaussian_kl(mu, sigma, p):
+def _log_scale(gaussian):
+    return gaussian.log_scale if isinstance(gaussian, LogScaleNormal) else jnp.log(gaussian.scale)
+
+
+def _gaussian_kl(mu, log_sigma, p):
     r = (mu - p.loc) / p.scale
-    v = 2 * (jnp.log(sigma) - jnp.log(p.scale))
-    return (r**2 + jnp.expm1(v) - v) / 2  # expm1: near v = 0 the rest cancels to nothing in float32
+    v = 2 * (log_sigma - _log_scale(p))
+    return (r**2 + exp_minus_line(v)) / 2
+
+
+@jax.custom_jvp
+def exp_minus_line(v: Array) -> Array:
+    """Return exp(v) - 1 - v, to the last bits also near 0, where these cancel to nothing in float32.
+
+    Example:
+        >>> print(f"{exp_minus_line(jnp.float32(1e-4)):.4e}")
+        5.0002e-09
+    """
+    series = v**2 * jnp.polyval(_SERIES, jnp.clip(v, -0.5, 0.5))
+    return jnp.where(jnp.abs(v) < 0.5, series, jnp.expm1(v) - v)
+
+
+exp_minus_line.defjvps(lambda v_dot, _, v: v_dot * jnp.expm1(v))
+_SERIES = 1 / np.array([math.factorial(n) for n in range(11, 1, -1)])
 
 
 def _name(d):

@@ -12,7 +12,12 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax import Array
 
+from aevb.distributions import LogScaleNormal
 from aevb.networks import MLP
+
+MAX_LOG_VARIANCE = (
+    10.0  # of what is as the network says: standard deviations from 0.007 to 150, in the units it works in
+)
 
 
 class BernoulliMLP(eqx.Module):
@@ -56,7 +61,8 @@ class GaussianMLP(eqx.Module):
         \log p(x|z) = \log N(x; \mu, \sigma^2 I), \quad
         \mu = W_4 h + b_4, \quad \log \sigma^2 = W_5 h + b_5, \quad h = \tanh(W_3 z + b_3)
 
-    As an encoder it is q(z|x), with x and z swapped. The two output layers are one matrix, :math:`(W_4, W_5)`.
+    As an encoder it is q(z|x), with x and z swapped. The two output layers are one matrix, :math:`(W_4, W_5)`. Log
+    variances beyond ±10 are held back, see :func:`limited`.
 
     Args:
         in_size: Width of the condition.
@@ -87,7 +93,22 @@ class GaussianMLP(eqx.Module):
         mu, log_variance = jnp.split(self.network(condition), 2, axis=-1)
         if self.mean == "sigmoid":
             mu = jax.nn.sigmoid(mu)
-        return dist.Normal(mu, jnp.exp(log_variance / 2), validate_args=False).to_event(1)
+        return LogScaleNormal(mu, limited(log_variance) / 2, validate_args=False).to_event(1)
+
+
+def limited(log_variance: Array) -> Array:
+    r"""Hold a log variance where its exponential is a number.
+
+    Between -10 and 10 it stays as it is, beyond it grows as a logarithm: a hard limit would end its gradient there, and
+    what ran away could never come back.
+
+    Example:
+        >>> [round(float(v), 3) for v in limited(jnp.array([-1.0, 10.0, 1000.0]))]
+        [-1.0, 10.0, 13.796]
+    """
+    excess = jnp.maximum(jnp.abs(log_variance) - MAX_LOG_VARIANCE, 0)
+    held = jnp.sign(log_variance) * (MAX_LOG_VARIANCE + jnp.log1p(2 * excess) / 2)  # of slope 1 where it begins
+    return jnp.where(excess > 0, held, log_variance)
 
 
 class Rescaled(eqx.Module):
@@ -113,4 +134,5 @@ class Rescaled(eqx.Module):
             return self.conditional((condition - loc) / scale)
         gaussian: Any = self.conditional(condition)
         standardized = gaussian.base_dist
-        return dist.Normal(loc + scale * standardized.loc, scale * standardized.scale, validate_args=False).to_event(1)
+        mu, log_sigma = loc + scale * standardized.loc, jnp.log(scale) + standardized.log_scale
+        return LogScaleNormal(mu, log_sigma, validate_args=False).to_event(1)

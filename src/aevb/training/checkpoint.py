@@ -1,34 +1,47 @@
-"""The state of a learner on disk: one file, there whole or not at all."""
+"""Runs on disk: a file for each of the last moments at which a run was saved, there whole or not at all."""
 
 import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
 
-from aevb.files import written_whole
+from aevb.files import digest, parse_json, written_whole
 from aevb.models.parameters import named_leaves
+from aevb.training.position import Position
+
+_ARRAYS = ("state", "best_state", "reports")  # of a position; all else is plain numbers
 
 
 class CheckpointError(ValueError):
-    """A file holds no state, or one of another learner."""
+    """A file holds no state, a damaged one, or one of another learner."""
+
+
+# ---- one file --------------------------------------------------------------------------------------------------------
 
 
 def write_state(path, state, about: dict[str, Any]) -> None:
-    """Write a learner's state, and what is to be known about it, in place of what was there.
+    """Write a pytree of arrays, and what is to be known about it, in place of what was there.
 
     Args:
         path: Where the file shall be.
-        state: A pytree of arrays, see :class:`aevb.learners.LearnerState`.
+        state: The arrays.
         about: What JSON can hold.
     """
     arrays = {name: np.asarray(leaf) for name, leaf in named_leaves(state)}
+    text = json.dumps(about)
+    data = safetensors.save(arrays, metadata={"about": text, "sha256": _checksum(arrays, text)})
     with written_whole(path) as scratch:
-        save_file(arrays, scratch, metadata={"about": json.dumps(about)})
+        scratch.write_bytes(data)
 
 
 def read_about(path) -> dict[str, Any]:
@@ -37,8 +50,7 @@ def read_about(path) -> dict[str, Any]:
     Raises:
         CheckpointError: There is no such file, or it holds no state.
     """
-    with _open(path) as file:
-        return json.loads(file.metadata()["about"])
+    return _read(path)[1]
 
 
 def read_state(path, like):
@@ -51,19 +63,139 @@ def read_state(path, like):
     Raises:
         CheckpointError: There is no such file, or its state has another form.
     """
-    with _open(path) as file:
-        names = set(file.keys())
-        leaves = []
-        for name, leaf in named_leaves(like):
-            array = file.get_tensor(name) if name in names else None
-            if array is None or array.shape != leaf.shape or array.dtype != leaf.dtype:
-                raise CheckpointError(f"{path} holds another learner's state: {name} is missing or of another shape.")
-            leaves.append(jnp.asarray(array))
+    arrays, _ = _read(path)
+    leaves = []
+    for name, leaf in named_leaves(like):
+        array = arrays.get(name)
+        if array is None or array.shape != np.shape(leaf) or array.dtype != leaf.dtype:
+            raise CheckpointError(f"{path} holds another learner's state: {name} is missing or of another form.")
+        leaves.append(jnp.asarray(array))
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def _open(path):
+def _read(path):
     try:
-        return safe_open(Path(path), framework="numpy")
-    except (OSError, SafetensorError) as error:
+        data = Path(path).read_bytes()
+        arrays = safetensors.load(data)
+        size = int.from_bytes(data[:8], "little")
+        metadata = parse_json(data[8 : 8 + size].decode())["__metadata__"]
+        about, is_right = parse_json(metadata["about"]), metadata["sha256"] == _checksum(arrays, metadata["about"])
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise CheckpointError(f"{path} cannot be read as the state of a learner: {error}") from error
+    if not is_right:
+        raise CheckpointError(f"{path} is damaged: its checksum is wrong.")
+    return arrays, about
+
+
+def _checksum(arrays, text):
+    """Return the SHA-256 of all arrays with their names, shapes and types, and of the text."""
+    parts = [text.encode()]
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        parts += [f"{name} {array.shape} {array.dtype}".encode(), array.tobytes()]
+    return digest(b"\0".join(parts))
+
+
+# ---- a run's folder of them ------------------------------------------------------------------------------------------
+
+
+class Checkpoints:
+    """The last moments of a run, in a folder.
+
+    Each file holds the run's last and its best state, so any of them is enough to go on from.
+
+    Args:
+        folder: Where they are kept.
+        purpose: What the run is: its settings and a checksum of its data. Checkpoints of another run are refused.
+        every: Seconds between two of them; 0 for one after each chunk.
+        keep: How many are kept.
+    """
+
+    def __init__(self, folder, purpose: dict[str, Any], every: float = 60.0, keep: int = 3):
+        self.folder = Path(folder)
+        self._purpose = json.loads(json.dumps(purpose))
+        self._every, self._keep = every, keep
+        self._last = time.perf_counter()
+
+    @contextmanager
+    def locked(self) -> Iterator["Checkpoints"]:
+        """Keep the folder for this run as long as the block runs; a process that dies gives it back.
+
+        Raises:
+            CheckpointError: Another run has it.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / ".lock", "w") as file:
+            try:
+                _lock(file)
+            except OSError:
+                raise CheckpointError(
+                    f"{self.folder}: another run is saved there right now. Wait for its end, or choose another folder."
+                ) from None
+            yield self
+
+    def newest(self, start: Position, report_like: Callable[[int], Any]) -> Position:
+        """Return the newest position that can be read, or the start of the run if there is none.
+
+        Files that are damaged are passed over with a warning.
+
+        Args:
+            start: Of the run; its state has the form of those in the files.
+            report_like: From a number of steps to a report of its form.
+
+        Raises:
+            CheckpointError: The files are those of another run.
+        """
+        for path in sorted(self._files(), reverse=True):
+            try:
+                about = read_about(path)
+            except CheckpointError as error:
+                warnings.warn(f"{error} Going on from the one before.", RuntimeWarning, stacklevel=2)
+                continue
+            self._check_purpose(about["purpose"], path)
+            like = {"state": start.state, "reports": tuple(map(report_like, about["report_steps"]))}
+            like["best_state"] = start.state if about["has_best"] else None
+            return replace(start, **read_state(path, like), **about["numbers"])
+        return start
+
+    def offer(self, position: Position) -> None:
+        """Save a position if the last one was saved long enough ago."""
+        if time.perf_counter() - self._last >= self._every:
+            self.save(position)
+
+    def save(self, position: Position) -> None:
+        """Save a position, and remove those that are too old."""
+        numbers = {name: value for name, value in vars(position).items() if name not in _ARRAYS}
+        about = {"purpose": self._purpose, "numbers": numbers, "has_best": position.best_state is not None}
+        about["report_steps"] = [len(report[0]) for report in position.reports]
+        arrays = {name: getattr(position, name) for name in _ARRAYS}
+        write_state(
+            self.folder / f"chunk-{position.next_chunk:09}-{len(position.history):06}.safetensors", arrays, about
+        )
+        for path in sorted(self._files())[: -self._keep]:
+            path.unlink(missing_ok=True)
+        self._last = time.perf_counter()
+
+    def _files(self):
+        return self.folder.glob("chunk-*.safetensors")
+
+    def _check_purpose(self, found, path):
+        for name, value in self._purpose.items():
+            if found.get(name) != value:
+                raise CheckpointError(
+                    f"{path} belongs to another run: its {name} is {_short(found.get(name))}, and now it is "
+                    f"{_short(value)}. Choose another folder, or go on with the same settings and data."
+                )
+
+
+def _lock(file):
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows, which refuses to replace a file that another has open
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from aevb.files import digest
 from aevb.training.source import Source
 
 MAX_CHUNK_STEPS = 250  # about a second of the paper's network: short enough to feel alive
@@ -130,6 +131,14 @@ class Resident:
     def held_out(self) -> tuple[Source, np.ndarray] | None:
         """The held-out rows."""
         return None if self.validation_rows is None else (self.validation_source or self.source, self.validation_rows)
+
+    @property
+    def fingerprint(self) -> str:
+        """A checksum of the data: those held out, those learned from, and in which batches."""
+        held_out = self.held_out or (self.source, np.zeros(0, int))
+        arrays = self.source.rows, self.source.scale, self.train_rows, held_out[0].rows, held_out[1]
+        about = f"{self.batch_size} {self.source.is_dynamic}".encode()
+        return digest(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays) + about)
 
     def samples(self, max_epochs: int) -> int:
         """Return how many samples a run sees at the most."""

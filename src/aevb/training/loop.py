@@ -11,7 +11,7 @@ Paper: Algorithm 1.
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,12 +21,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from aevb.training.convergence import Convergence
+from aevb.training.checkpoint import Checkpoints
+from aevb.training.diagnosis import DivergedError, check_finite, diagnose
 from aevb.training.evaluation import bound_terms
-from aevb.training.feed import Feed, FeedError, Resident
+from aevb.training.feed import Chunk, Feed, FeedError, Resident
+from aevb.training.position import Position
 from aevb.training.progress import Progress
 from aevb.training.source import Source
 
+MAX_HALVINGS = 5  # of the learning rate, when a number becomes none
 _COMPILER_OPTIONS = {
     # Saves a copy of each large weight matrix in every step of the scan (seen in the compiled program).
     "xla_cpu_copy_insertion_use_region_analysis": True,
@@ -97,66 +100,130 @@ def train_on(
     patience: int | None = None,
     progress: bool = False,
     callback: Callable[[dict], None] | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Trained:
     """Run a learner on the chunks of a feed; all else is as for :func:`train`.
 
-    If the data fail after something was learned, that is kept, and the error is in the result.
+    If a number becomes infinite or none, the run goes back to the state before that chunk, halves the learning rate and
+    tries again, five times in all. If the data fail after something was learned, that is kept, and the error is in the
+    result.
+
+    Args:
+        learner: See :class:`aevb.learners.Learner`.
+        state: Where to start; it stays as it is.
+        feed: The data.
+        key: Random key of the run.
+        max_epochs: Largest number of passes through the training rows.
+        patience: Epochs without a better held-out bound before the run ends; the best state is then given back.
+        progress: Whether to show a progress bar.
+        callback: Called with each epoch's row of the history.
+        checkpoints: Where the run is saved, and goes on from if it was.
 
     Paper: Algorithm 1.
     """
-    order_key, noise_key, held_out_key = jax.random.split(key, 3)
-    convergence, trained, reports = Convergence(patience), Trained(state, stopped_because=feed.end), []
-    epoch, samples, steps, start = 1, 0, 0, time.perf_counter()
+    with nullcontext() if checkpoints is None else checkpoints.locked():
+        return _train_on(learner, state, feed, key, max_epochs, patience, progress, callback, checkpoints)
 
-    def record():
-        row = {"epoch": epoch, "samples": samples}
-        averages = jax.tree.map(lambda *values: float(np.mean(np.concatenate(values))), *reports)
+
+def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, callback, checkpoints) -> Trained:
+    order_key, noise_key, held_out_key = jax.random.split(key, 3)
+    now = Position(state)
+    if checkpoints is not None:
+        now = checkpoints.newest(now, lambda steps: _report_like(learner, state, feed, noise_key, steps))
+    begin = time.perf_counter() - now.seconds
+    epoch, stopped_because, failure = 1, feed.end, None
+
+    def record(now, epoch):
+        row = {"epoch": epoch, "samples": now.samples}
+        averages = jax.tree.map(lambda *values: float(np.mean(np.concatenate(values))), *now.reports)
         row |= _columns(averages)  # the bound and its terms, or what a learner has instead
         if feed.held_out is not None:
-            generative, recognition = learner.models(trained.state)
+            generative, recognition = learner.models(now.state)
             held_out = bound_terms(
                 generative, recognition, *feed.held_out, held_out_key, learner.estimator, learner.num_samples
             )
             row |= {f"validation_{name}": float(values.mean()) for name, values in _columns(held_out).items()}
-            convergence.observe(row["validation_lower_bound"], trained.state)
-        trained.history.append(row | {"seconds": time.perf_counter() - start})
-        if callback is not None:
-            callback(trained.history[-1])
+        return now.recorded(row | {"seconds": time.perf_counter() - begin})
 
     bar = Progress(progress, total=feed.samples(max_epochs))
     with bar, closing(feed.stretches(order_key, max_epochs)) as stretches:  # a thread that reads ahead ends with them
         try:
-            for epoch, chunks in stretches:  # noqa: B007
-                reports = []
+            for epoch, chunks in stretches:
+                last = -1
                 for chunk in chunks:
-                    trained.state, report = safe_chunk(trained.state, chunk, noise_key, steps, learner=learner)
-                    reports.append(report)
-                    samples, steps = samples + chunk.plan.samples_per_chunk, steps + chunk.plan.num_steps
+                    last = chunk.number
+                    if last < now.next_chunk:
+                        continue  # a checkpoint had it already
+                    now = _advance(now, chunk, noise_key, learner, lambda: time.perf_counter() - begin)
+                    report = now.reports[-1]
                     bar.advance(chunk.plan.samples_per_chunk, report._fields[0], report[0].mean())
-                record()
-                if convergence.is_reached:
-                    trained.stopped_because = "converged"
+                    if checkpoints is not None:
+                        checkpoints.offer(now)
+                if now.reports and last + 1 == now.next_chunk:  # and not of an epoch that is passed over
+                    now = record(now, epoch)
+                    if callback is not None:
+                        callback(now.history[-1])
+                if patience is not None and now.epochs_since >= patience:
+                    stopped_because = "converged"
                     break
             bar.end()
         except KeyboardInterrupt:
-            trained.stopped_because = "interrupted"
-            if trained.state is not state:
-                bar.note(f"Interrupted: keeping what was learned from {samples:,} samples.")
+            stopped_because = "interrupted"
+            if now.samples:
+                bar.note(f"Interrupted: keeping what was learned from {now.samples:,} samples.")
         except FeedError as error:
-            if trained.state is state:
+            if not now.samples:
                 raise error.cause from None
-            trained.stopped_because, trained.error = "failed", error.cause
+            stopped_because, failure = "failed", error.cause
         except DivergedError as error:
-            if trained.state is state:
+            if not now.samples:
                 raise
-            trained.stopped_because = "diverged"
+            stopped_because = "diverged"
             message = f"{error} Training stopped at the last good state before that step."
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
-    if reports and not trained.history and trained.stopped_because in ("interrupted", "failed"):
-        record()  # of an epoch that may be days long, the part that was done
-    if convergence.best_state is not None:
-        trained.state = convergence.best_state
-    return trained
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
+    if now.reports and not now.history and stopped_because in ("interrupted", "failed"):
+        now = record(now, epoch)  # of an epoch that may be days long, the part that was done
+    if checkpoints is not None and now.samples:
+        checkpoints.save(now)
+    best = now.state if now.best_state is None else now.best_state
+    return Trained(best, list(now.history), stopped_because, failure)
+
+
+def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position:
+    """Return the position after a chunk, with a smaller learning rate if the present one made a number none."""
+    while True:
+        try:
+            state, report = safe_chunk(now.state, chunk, noise_key, now.steps, learner=learner)
+            return now.after(chunk, state, report, clock())
+        except DivergedError as error:
+            first = diagnose(error, learner, now.state, chunk, noise_key, now.steps)
+            if now.halvings == MAX_HALVINGS or not hasattr(now.state, "learning_rate"):
+                raise _with_advice(first, now) from None
+            now = now.with_half_the_step()
+            rate = float(now.state.learning_rate)
+            message = f"{first} Went back to step {now.steps} and halved the learning rate, to {rate:.3g}."
+            warnings.warn(message, RuntimeWarning, stacklevel=5)
+
+
+def _with_advice(error, now):
+    tried = f" The learning rate was halved {now.halvings} times, in vain." if now.halvings else ""
+    error.args = (
+        f"{error}{tried} Lower the learning_rate, or rescale the data to a standard deviation near 1; if one row is "
+        "named, look at it.",
+    )
+    return error
+
+
+def _report_like(learner, state, feed, noise_key, steps):
+    """Return a report of the form that a chunk of so many steps gives; its numbers play no part."""
+    source, _ = feed.first()
+
+    def one_step():
+        noise = learner.draw_noise(state, noise_key, source.read(0), (1, 1))
+        batch, places = source.read(jnp.zeros(1, int)), jnp.zeros(1, int)
+        return learner.step(state, batch, jax.tree.map(lambda n: n[0], noise), places)[1]
+
+    return jax.tree.map(lambda leaf: np.zeros((steps, *leaf.shape), leaf.dtype), jax.eval_shape(one_step))
 
 
 def _columns(report):
@@ -169,7 +236,7 @@ def safe_chunk(state, chunk, noise_key, first_step, *, learner):
     number, plan, *data = chunk
     after, info = run_chunk(copy_state(state), *data, noise_key, number, learner=learner, plan=plan)
     report = jax.tree.map(np.asarray, info)
-    _check_finite(report, after.parameters, first_step)
+    check_finite(report, after, first_step)
     return after, report
 
 
@@ -196,28 +263,3 @@ def run_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
 def copy_state(state):
     """Return a state of its own memory, to be given away."""
     return jax.tree.map(jnp.copy, state)
-
-
-class DivergedError(FloatingPointError):
-    """A number in training became infinite or none."""
-
-
-def _check_finite(report, parameters, first_step):
-    """Raise if what is maximized, or a parameter after the chunk's last step, is no number."""
-    values, name = report[0], report._fields[0].replace("_", " ")
-    bad_steps = np.flatnonzero(~np.isfinite(values))
-    if len(bad_steps):
-        what, step = f"{name} became {values[bad_steps[0]]}", bad_steps[0]
-    elif not are_finite(parameters):
-        what, step = "parameters became infinite or nan", len(values) - 1
-    else:
-        return
-    raise DivergedError(
-        f"The {what} at step {first_step + step}. "
-        "Lower the learning_rate, or rescale the data to a standard deviation near 1."
-    )
-
-
-def are_finite(arrays) -> bool:
-    """Whether all numbers of a pytree are finite."""
-    return all(np.isfinite(array).all() for array in jax.tree.leaves(arrays))

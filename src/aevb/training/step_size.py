@@ -7,8 +7,9 @@ import jax
 import numpy as np
 from jax import Array
 
+from aevb.training.diagnosis import first_bad
 from aevb.training.feed import ChunkPlan, shuffle
-from aevb.training.loop import are_finite, copy_state, run_chunk
+from aevb.training.loop import copy_state, run_chunk
 from aevb.training.source import Source
 
 ADAGRAD_STEP_SIZES = (0.01, 0.02, 0.1)
@@ -53,7 +54,7 @@ def choose_step_size(
         bounds = np.asarray(info[0])  # the lower bound, or what the learner maximizes instead
         name = info._fields[0].replace("_", " ")
         last = bounds[-max(len(bounds) // 4, 1) :]
-        is_finite = are_finite((bounds, end.parameters))
+        is_finite = np.isfinite(bounds).all() and first_bad(end.parameters) is None
         scores[step_size] = float(np.mean(last)) if is_finite else -np.inf
     best = max(scores, key=scores.__getitem__)
     if scores[best] == -np.inf:

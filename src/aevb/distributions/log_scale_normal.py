@@ -1,0 +1,34 @@
+"""A Gaussian that remembers the logarithm of its scale."""
+
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from jax import Array
+from numpyro.distributions import constraints
+
+
+class LogScaleNormal(dist.Normal):
+    r"""N(loc, exp(log_scale)²), for networks, whose output is the logarithm.
+
+    Going through the scale and back loses it: in float32 the logarithm of exp(5e-5) is wrong by a thousandth, and a KL
+    divergence from N(0, 1) by as much.
+
+    Args:
+        loc: Mean.
+        log_scale: Logarithm of the standard deviation.
+        validate_args: As in numpyro.
+
+    Example:
+        >>> q = LogScaleNormal(0.0, 0.0)
+        >>> print(f"{q.log_prob(1.0):.4f}")
+        -1.4189
+    """
+
+    arg_constraints = {"loc": constraints.real, "log_scale": constraints.real}
+
+    def __init__(self, loc=0.0, log_scale=0.0, *, validate_args: bool | None = None):
+        self.log_scale = jnp.broadcast_to(log_scale, jnp.broadcast_shapes(jnp.shape(loc), jnp.shape(log_scale)))
+        super().__init__(loc, jnp.exp(log_scale), validate_args=validate_args)
+
+    def log_prob(self, value) -> Array:
+        standardized = (value - self.loc) * jnp.exp(-self.log_scale)
+        return -(standardized**2 + jnp.log(2 * jnp.pi)) / 2 - self.log_scale

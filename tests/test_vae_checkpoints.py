@@ -1,0 +1,96 @@
+"""`fit(checkpoint=...)`: killed, it goes on from where it was."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from aevb import VAE
+from aevb.training import feed
+from aevb.training.checkpoint import read_about
+
+X = (np.random.default_rng(0).random((400, 6)) < [0.1, 0.9, 0.5, 0.2, 0.7, 0.4]).astype(np.float32)
+SMALL = {"latent_dim": 2, "hidden": (4,), "batch_size": 20, "max_epochs": 6, "progress": False}
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.transform(X), other.transform(X))
+    np.testing.assert_array_equal(one.sample(5), other.sample(5))
+    assert one.stopped_because_ == other.stopped_because_
+    assert [{**row, "seconds": 0} for row in one.history_] == [{**row, "seconds": 0} for row in other.history_]
+
+
+def test_a_run_goes_on_with_more_epochs_and_is_the_same_run(tmp_path):
+    VAE(**SMALL).set_params(max_epochs=2).fit(X, checkpoint=tmp_path)
+    again = VAE(**SMALL).fit(X, checkpoint=tmp_path)
+    same(again, VAE(**SMALL).fit(X))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "data", "words"),
+    [
+        ({"hidden": (5,)}, X, "arguments"),
+        ({}, 1 - X, "data"),
+        ({}, X[:-1], "data"),
+        ({"random_state": 1}, X, "arguments"),
+    ],
+)
+def test_another_run_is_refused(tmp_path, arguments, data, words):
+    VAE(**SMALL).set_params(max_epochs=1).fit(X, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=f"belongs to another run: its {words}"):
+        VAE(**{**SMALL, **arguments}).fit(data, checkpoint=tmp_path)
+
+
+def test_what_cannot_be_resumed_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="whole number as random_state"):
+        VAE(**SMALL, random_state=None).fit(X, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="data that fit into memory"):
+        VAE(**SMALL).fit(iter([X, X]), checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="checkpoint_seconds=-1"):
+        VAE(**SMALL).fit(X, checkpoint=tmp_path, checkpoint_seconds=-1)
+    assert list(tmp_path.iterdir()) == []
+
+
+PROGRAM = f"""
+import sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+import numpy as np
+from aevb import VAE
+from aevb.training import feed
+feed.MAX_CHUNK_STEPS = 3
+X = np.load(sys.argv[1])
+print("ready", flush=True)
+VAE(**{ {**SMALL, "max_epochs": 400, "patience": None}!r}).fit(X, checkpoint=sys.argv[2], checkpoint_seconds=0)
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
+    """Two hundred moments, in the middle of saves too: at each the files are readable, and the end is right."""
+    np.save(tmp_path / "X.npy", X)
+    folder, chance = tmp_path / "run", np.random.default_rng(0)
+    arguments = [sys.executable, "-c", PROGRAM, str(tmp_path / "X.npy"), str(folder)]
+    kills = 0
+    while kills < 200:
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            time.sleep(2.0)  # it compiles
+            while process.poll() is None and chance.random() < 0.9:
+                time.sleep(chance.random() * 0.05)
+                process.send_signal(signal.SIGSTOP)  # what is on the disk now is what a kill would leave
+                kills += 1
+                for path in folder.glob("chunk-*"):
+                    read_about(path)
+                process.send_signal(signal.SIGCONT)
+            is_done = process.poll() is not None
+            process.kill()
+        if is_done:
+            break
+    monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 3)
+    setting = {**SMALL, "max_epochs": 400, "patience": None}
+    same(VAE(**setting).fit(X, checkpoint=folder), VAE(**setting).fit(X))
+    assert kills >= 20

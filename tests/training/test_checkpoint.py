@@ -1,0 +1,199 @@
+"""A run that is cut anywhere goes on as if it had not been, whatever became of its files."""
+
+import itertools
+import os
+import time
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from aevb.learners import AEVB, MCEM, FullVB, WakeSleep
+from aevb.models import BayesianGenerativeModel, split, standard_models
+from aevb.networks import initialize
+from aevb.training import Resident, Source, feed, train_on
+from aevb.training.checkpoint import CheckpointError, Checkpoints, read_about, read_state, write_state
+
+X = (load_digits().data / 16).astype(np.float32)[:300, ::4]
+ROWS, HELD_OUT = np.arange(240), np.arange(240, 300)
+EPOCHS, CHUNKS = 3, 2  # two chunks of four steps an epoch
+PURPOSE = {"settings": {"latent_dim": 2}, "data": "digits"}
+
+
+@pytest.fixture(autouse=True)
+def _short_chunks(monkeypatch):
+    monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 4)
+
+
+def start(kind):
+    generative, recognition = initialize(standard_models(16, 2, (4,), "bernoulli"), jax.random.key(0))
+    if kind is FullVB:
+        generative = BayesianGenerativeModel(generative)
+    models = generative, None if kind is MCEM else recognition
+    learner = kind(split(models).skeleton, len(ROWS))
+    return learner, learner.init(models, 1e-2, jax.random.key(0))
+
+
+def run(kind, checkpoints=None, epochs=EPOCHS, **options):
+    learner, state = start(kind)
+    held_out = None if kind is MCEM else HELD_OUT
+    data = Resident(Source(X), ROWS, 30, held_out)
+    return train_on(learner, state, data, key=jax.random.key(1), max_epochs=epochs, checkpoints=checkpoints, **options)
+
+
+def without_time(history):
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in history]
+
+
+class CutError(Exception):
+    pass
+
+
+class Cut(Checkpoints):
+    """Saves after every chunk, and fails after the n-th of them."""
+
+    def __init__(self, folder, number):
+        super().__init__(folder, PURPOSE, every=0.0)
+        self.number = number
+
+    def offer(self, position):
+        super().offer(position)
+        if position.next_chunk == self.number:
+            raise CutError
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [AEVB, *(pytest.param(kind, marks=pytest.mark.slow) for kind in (WakeSleep, MCEM, FullVB))],
+)
+def test_a_run_cut_after_any_chunk_goes_on_as_if_it_had_not_been(kind, tmp_path):
+    whole = run(kind)
+    for number in range(1, EPOCHS * CHUNKS + 1):
+        folder = tmp_path / str(number)
+        with pytest.raises(CutError):
+            run(kind, Cut(folder, number))
+        found = run(kind, Checkpoints(folder, PURPOSE))
+        assert eqx.tree_equal(found.state, whole.state), number
+        assert without_time(found.history) == without_time(whole.history)
+        assert found.stopped_because == whole.stopped_because
+
+
+def test_a_finished_run_is_not_run_again(tmp_path):
+    first = run(AEVB, Checkpoints(tmp_path, PURPOSE))
+    begin = time.perf_counter()
+    again = run(AEVB, Checkpoints(tmp_path, PURPOSE), callback=lambda row: pytest.fail("an epoch was run"))
+    assert eqx.tree_equal(again.state, first.state)
+    assert time.perf_counter() - begin < 10
+    assert len(run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=EPOCHS + 1).history) == EPOCHS + 1
+
+
+def test_an_interrupted_run_is_saved_at_once(tmp_path):
+    def stop(row):
+        raise KeyboardInterrupt
+
+    run(AEVB, Checkpoints(tmp_path, PURPOSE, every=1e9), callback=stop)
+    found = run(AEVB, Checkpoints(tmp_path, PURPOSE))
+    assert eqx.tree_equal(found.state, run(AEVB).state)
+
+
+def test_early_stopping_is_remembered(tmp_path):
+    whole = run(AEVB, epochs=40, patience=1)
+    with pytest.raises(CutError):
+        run(AEVB, Cut(tmp_path, 2 * len(whole.history) - 1), epochs=40, patience=1)
+    found = run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=40, patience=1)
+    assert without_time(found.history) == without_time(whole.history)
+    assert eqx.tree_equal(found.state, whole.state)
+
+
+def test_only_the_last_few_are_kept(tmp_path):
+    run(AEVB, Checkpoints(tmp_path, PURPOSE, every=0.0, keep=2))
+    assert len(list(tmp_path.glob("chunk-*"))) == 2
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    checkpoints = Checkpoints(tmp_path, PURPOSE)
+    with checkpoints.locked(), pytest.raises(CheckpointError, match="another run is saved there right now"):
+        run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
+    run(AEVB, checkpoints, epochs=1)
+
+
+def test_a_damaged_file_is_passed_over(tmp_path):
+    run(AEVB, Checkpoints(tmp_path, PURPOSE, every=0.0))
+    newest = max(tmp_path.glob("chunk-*"))
+    data = bytearray(newest.read_bytes())
+    data[-5] ^= 1
+    newest.write_bytes(data)
+    with pytest.warns(RuntimeWarning, match="damaged: its checksum is wrong. Going on from the one before"):
+        found = run(AEVB, Checkpoints(tmp_path, PURPOSE))
+    assert eqx.tree_equal(found.state, run(AEVB).state)
+
+
+def test_another_runs_folder_is_refused(tmp_path):
+    run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
+    with pytest.raises(CheckpointError, match=r"belongs to another run: its settings is .*latent_dim.* Choose another"):
+        run(AEVB, Checkpoints(tmp_path, {**PURPOSE, "settings": {"latent_dim": 3}}), epochs=1)
+
+
+def test_every_flipped_byte_and_every_truncation_is_noticed(tmp_path):
+    state = {"weights": np.arange(3, dtype=np.float32), "count": np.int32(7)}
+    path = tmp_path / "state"
+    write_state(path, state, {"chunks": 1})
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place])
+        with pytest.raises(CheckpointError):
+            read_state(path, state)
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << (place % 8)
+        path.write_bytes(flipped)
+        try:
+            found = read_state(path, state)
+        except CheckpointError:
+            continue
+        assert chr(whole[place]).isspace()  # padding of the header
+        np.testing.assert_array_equal(found["weights"], state["weights"])
+    assert whole
+
+
+def test_a_state_of_another_form_is_refused(tmp_path):
+    state = {"weights": np.ones((2, 3), np.float32)}
+    write_state(tmp_path / "state", state, {"chunks": 1})
+    assert read_about(tmp_path / "state") == {"chunks": 1}
+    np.testing.assert_array_equal(read_state(tmp_path / "state", state)["weights"], state["weights"])
+    with pytest.raises(CheckpointError, match="weights"):
+        read_state(tmp_path / "state", {"weights": np.ones((3, 2), np.float32)})
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), OSError(5, "Input/output error")])
+def test_the_checkpoint_before_is_intact_whichever_operation_fails(error, tmp_path, monkeypatch):
+    old, new = ({"weights": np.full(3, value, np.float32)} for value in (1, 2))
+    for number in itertools.count():
+        path = tmp_path / f"state-{number}"
+        write_state(path, old, {})
+        calls = itertools.count()
+
+        def failing(function, calls=calls, number=number):
+            def operate(*arguments, **keywords):
+                if next(calls) == number:
+                    raise error
+                return function(*arguments, **keywords)
+
+            return operate
+
+        with monkeypatch.context() as patch:
+            for name in ("open", "fsync", "replace"):
+                patch.setattr(os, name, failing(getattr(os, name)))
+            patch.setattr("pathlib.Path.write_bytes", failing(type(path).write_bytes))
+            try:
+                write_state(path, new, {})
+                has_failed = False
+            except OSError:
+                has_failed = True
+        found = float(read_state(path, old)["weights"][0])
+        if next(calls) <= number:
+            break
+        assert has_failed
+        assert found in (1.0, 2.0)
+    assert number >= 5
