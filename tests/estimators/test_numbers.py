@@ -55,8 +55,10 @@ def test_far_points_have_finite_values_and_gradients_that_float64_confirms(name,
     assert all(np.isfinite(array).all() for array in found)
     with jax.enable_x64(True):
         exact = values_and_gradients(function, [jnp.asarray(np.asarray(array), jnp.float64) for array in arguments])
-    # What is a sum of terms of both signs is right to four bits of its largest term.
-    largest = np.maximum(np.abs(exact[0]), 1) if name != "kl" else np.abs(exact[0])
+    # What is a sum of terms of both signs, as l - l x, is right to four bits of its largest term.
+    terms = {"kl": exact[0], "log_density": np.maximum(np.abs(exact[0]), 1)}
+    terms["log_bernoulli"] = np.maximum(np.abs(np.asarray(arguments[0])), 1)
+    largest = np.abs(terms[name])
     assert np.max(np.abs(found[0] - exact[0]) / largest) < FOUR_BITS
     if name == "kl":
         assert found[0].min() >= 0

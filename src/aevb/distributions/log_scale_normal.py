@@ -30,5 +30,5 @@ class LogScaleNormal(dist.Normal):
         super().__init__(loc, jnp.exp(log_scale), validate_args=validate_args)
 
     def log_prob(self, value) -> Array:
-        standardized = (value - self.loc) * jnp.exp(-self.log_scale)
+        standardized = (jnp.asarray(value) - jnp.asarray(self.loc)) * jnp.exp(-self.log_scale)
         return -(standardized**2 + jnp.log(2 * jnp.pi)) / 2 - self.log_scale

@@ -7,7 +7,6 @@ import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import Distribution
@@ -109,12 +108,13 @@ def exp_minus_line(v: Array) -> Array:
         >>> print(f"{exp_minus_line(jnp.float32(1e-4)):.4e}")
         5.0002e-09
     """
-    series = v**2 * jnp.polyval(_SERIES, jnp.clip(v, -0.5, 0.5))
-    return jnp.where(jnp.abs(v) < 0.5, series, jnp.expm1(v) - v)
+    small, series = jnp.clip(v, -0.5, 0.5), jnp.zeros_like(v)
+    for n in range(11, 1, -1):
+        series = series * small + 1 / math.factorial(n)
+    return jnp.where(jnp.abs(v) < 0.5, small**2 * series, jnp.expm1(v) - v)
 
 
 exp_minus_line.defjvps(lambda v_dot, _, v: v_dot * jnp.expm1(v))
-_SERIES = 1 / np.array([math.factorial(n) for n in range(11, 1, -1)])
 
 
 def _name(d):
