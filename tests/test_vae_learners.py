@@ -66,7 +66,9 @@ def test_methods_agree(vae):
 def test_it_comes_back_from_a_file(vae, tmp_path):
     again = load(vae.save(tmp_path / "model"))
     assert again.learner == vae.learner
-    np.testing.assert_array_equal(again.transform(X[:5]), vae.transform(X[:5]))
+    np.testing.assert_array_equal(again.inverse_transform([[0.5]]), vae.inverse_transform([[0.5]]))
+    if vae.recognition_ is not None:  # by HMC the codes would take long
+        np.testing.assert_array_equal(again.transform(X[:5]), vae.transform(X[:5]))
 
 
 def test_full_vb_saves_its_posterior_and_refuses_what_it_cannot_do(tmp_path):

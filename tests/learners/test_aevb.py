@@ -76,7 +76,13 @@ ANY_OPTIMIZER = {
 }
 
 
-@pytest.mark.parametrize(("optimizer", "learning_rate"), ANY_OPTIMIZER.values(), ids=ANY_OPTIMIZER)
+SLOW = {"adamw", "schedule", "injected"}  # any of Optax's takes the way of "clipped rmsprop"
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "learning_rate"),
+    [pytest.param(*o, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, o in ANY_OPTIMIZER.items()],
+)
 def test_every_optimizer_raises_the_bound(optimizer, learning_rate):
     _, trained = learn(make_models(), optimizer=optimizer, learning_rate=learning_rate)
     bounds = [row["lower_bound"] for row in trained.history]
