@@ -54,7 +54,7 @@ def trial_of(rows, labels=None, *, title="rows", image_shape=None, columns=None,
         for part in np.split(np.zeros(len(rows)) if labels is None else labels, [num_test])
     ]
     kind = "none" if image_shape is None else "grey"
-    return Trial(dataset, rows, None, rows[num_test:], rows[:num_test], parts[1], parts[0], "test", kind)
+    return Trial(dataset, rows, None, rows[num_test:], rows[:num_test], parts[1], parts[0], "test", kind, len(rows))
 
 
 @pytest.fixture(scope="session", name="random_vae")
