@@ -143,13 +143,13 @@ def test_the_command(run_folder, capsys, monkeypatch):
 
 def test_a_model_that_has_no_page_is_refused_in_one_line(run_folder, capsys):
     path = run_folder / "model" / "model.json"
-    description = json.loads(path.read_text())
+    description = unsealed(path.read_text())
     description["arguments"]["amortized"] = False
-    path.write_text(json.dumps(description))
+    path.write_text(sealed(description))
     before = load(run_folder / "model")
     assert not before.amortized
     description["arguments"] |= {"amortized": True, "posterior": "laplace"}
-    path.write_text(json.dumps(description))
+    path.write_text(sealed(description))
     assert run(["explore", str(run_folder)]) == 2
     assert "posterior='gaussian'" in capsys.readouterr().err
     assert not (run_folder / "explorer.html").exists()
