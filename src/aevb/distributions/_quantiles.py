@@ -95,6 +95,7 @@ def _promote(*arguments):
 
 
 @jax.custom_jvp
+@jax.jit  # outside of jit too this is one program, not dozens
 def _gamma_offset(a, u):
     """Return d = log(z / a) with P(a, z) = u."""
     is_lower = u <= jnp.exp(_log_gamma_tail(a, jnp.zeros_like(a), True))
@@ -110,6 +111,7 @@ def _gamma_offset(a, u):
 
 
 @_gamma_offset.defjvp
+@jax.jit
 def _gamma_offset_jvp(primals, tangents):
     a, u = primals
     a_dot, u_dot = tangents
@@ -170,6 +172,7 @@ def _gamma_fraction(a, z):
 
 
 @jax.custom_jvp
+@jax.jit
 def _beta_offset(a, b, u):
     """Return d = logit(z) - log(a / b) with I_z(a, b) = u."""
     is_lower = u <= jnp.exp(_log_beta_lower(a, b, jnp.zeros_like(a)))
@@ -186,6 +189,7 @@ def _beta_offset(a, b, u):
 
 
 @_beta_offset.defjvp
+@jax.jit
 def _beta_offset_jvp(primals, tangents):
     a, b, u = primals
     d = _beta_offset(a, b, u)
