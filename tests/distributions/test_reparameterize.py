@@ -43,14 +43,17 @@ def draw(q, epsilon):
     return dist.reparameterize(q).transform(epsilon)
 
 
+def noise_of(build, sample_shape):
+    return jax.jit(lambda: dist.reparameterize(build(LOC)).noise.sample(KEY, sample_shape))()
+
+
 # ---- shapes and JAX's transformations --------------------------------------------------------------------------------
 
 
 @each_route
 def test_jit_vmap_and_grad(build):
     """A batch and each of its elements alone give the same draws and gradients, with two sample dimensions."""
-    noise, _ = dist.reparameterize(build(LOC))
-    epsilon = noise.sample(KEY, (4, 5))
+    epsilon = noise_of(build, (4, 5))
 
     @jax.jit
     def evaluate(loc, epsilon):
@@ -60,7 +63,7 @@ def test_jit_vmap_and_grad(build):
     z, gradient = evaluate(LOC, epsilon)
     assert np.all(gradient != 0)
     assert z.shape == (4, 5, *build(LOC).batch_shape, *build(LOC).event_shape)
-    one_by_one, gradients = jax.vmap(evaluate, in_axes=(0, 2), out_axes=(2, 0))(LOC, epsilon)
+    one_by_one, gradients = jax.jit(jax.vmap(evaluate, in_axes=(0, 2), out_axes=(2, 0)))(LOC, epsilon)
     np.testing.assert_allclose(z, one_by_one, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(gradient, gradients, rtol=1e-4)
 
@@ -68,7 +71,8 @@ def test_jit_vmap_and_grad(build):
 @each_route
 def test_noise_has_no_parameters(build):
     here, there = (dist.reparameterize(build(loc)).noise for loc in (LOC, LOC + 1))
-    np.testing.assert_array_equal(here.sample(KEY, (7,)), there.sample(KEY, (7,)))
+    sample = jax.jit(lambda noise: noise.sample(KEY, (7,)))
+    np.testing.assert_array_equal(sample(here), sample(there))
     assert here.batch_shape == build(LOC).batch_shape
 
 
@@ -83,14 +87,17 @@ def test_transform_travels_through_jit_and_vmap(build):
         num_traces += 1
         return transform(epsilon)
 
-    noise, _ = dist.reparameterize(build(LOC))
-    epsilon = noise.sample(KEY, (5,))
+    epsilon = noise_of(build, (5,))
     draws = [apply(dist.reparameterize(build(loc)).transform, epsilon) for loc in (LOC, LOC + 0.5, LOC - 0.5)]
     assert num_traces == 1
     assert not np.allclose(draws[0], draws[1])
 
-    transforms = jax.vmap(lambda p: dist.reparameterize(build(p)).transform)(LOC)
-    z = jax.vmap(lambda transform, epsilon: transform(epsilon), in_axes=(0, 1), out_axes=1)(transforms, epsilon)
+    @jax.jit
+    def batched(loc, epsilon):
+        transforms = jax.vmap(lambda p: dist.reparameterize(build(p)).transform)(loc)
+        return jax.vmap(lambda transform, epsilon: transform(epsilon), in_axes=(0, 1), out_axes=1)(transforms, epsilon)
+
+    z = batched(LOC, epsilon)
     np.testing.assert_allclose(z, draws[0], rtol=1e-5, atol=1e-5)
 
 
@@ -164,10 +171,15 @@ def test_wrappers_give_what_their_parts_give(build, expected):
     q = build()
     noise, transform = dist.reparameterize(q)
     assert noise.batch_shape == q.batch_shape
-    epsilon = noise.sample(KEY, (5,))
-    z = transform(epsilon)
+
+    @jax.jit
+    def evaluate(noise, transform):
+        epsilon = noise.sample(KEY, (5,))
+        return epsilon, transform(epsilon), expected(epsilon)
+
+    epsilon, z, alone = evaluate(noise, transform)
     assert z.shape == q.shape((5,))
-    np.testing.assert_allclose(z, expected(epsilon), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(z, alone, rtol=1e-5, atol=1e-5)
     assert np.unique(epsilon).size == epsilon.size  # an expanded distribution has noise of its own for each copy
 
 
