@@ -10,23 +10,31 @@ from aevb.cli import run
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def run_examples(page):
+# What makes examples long, and what it becomes where only the ways through the code matter.
+SHORTER = {r"max_epochs=\d+": "max_epochs=2", r"num_samples=\d+": "num_samples=20", r"max_steps=\d+": "max_steps=250"}
+
+
+def run_examples(page, shorter=()):
     """Run the Python blocks of a page one after the other, as a reader would; return the names they leave."""
-    names = {}
-    for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL):
+    names, text = {}, (ROOT / page).read_text(encoding="utf-8")
+    for long, short in dict(shorter).items():
+        text, count = re.subn(long, short, text)
+        assert count > 0, long
+    for code in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
         exec(code, names)
     return names
 
 
-@pytest.mark.filterwarnings("ignore:k-hat is above")  # log-likelihoods of some rows have doubts, and say so
-def test_examples_of_the_readme(tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore:k-hat is")  # log-likelihoods of some rows have doubts, and say so
+@pytest.mark.parametrize("shorter", [SHORTER, pytest.param({}, marks=pytest.mark.slow)], ids=["shorter", "as printed"])
+def test_examples_of_the_readme(shorter, tmp_path, monkeypatch):
     """E[z²] = a(a + 1) and its derivative 2a + 1 at a = 2.5.
 
     Tolerance: six standard errors at 10,000 draws (sd of z² is 12, of its gradient below 10);
     a correct program fails for one seed in 10⁸.
     """
     monkeypatch.chdir(tmp_path)
-    names = run_examples("README.md")
+    names = run_examples("README.md", shorter)
     assert names["Z"].shape == (1797, 10)
     assert names["value"] == pytest.approx(8.75, abs=0.72)
     assert names["gradient"] == pytest.approx(6.0, abs=0.6)
@@ -40,6 +48,7 @@ def test_examples_of_the_guide(tmp_path, monkeypatch):
     np.testing.assert_array_equal(names["same"].transform(names["X"]), names["vae"].transform(names["X"]))
 
 
+@pytest.mark.slow
 def test_examples_of_the_tasks(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = run_examples("docs/tasks.md")
