@@ -124,7 +124,7 @@ each_precision = pytest.mark.parametrize(
 @cache
 def draw_with(build):
     """Return a compiled function (parameters, epsilon) -> draws."""
-    optimized = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}  # for the many draws
+    optimized = {"xla_backend_optimization_level": 1}  # for the many draws
     return jax.jit(
         lambda parameters, epsilon: dist.reparameterize(build(*parameters)).transform(epsilon),
         compiler_options=optimized,
@@ -148,7 +148,7 @@ def jacobians_with(build):
 
 def sample_noise(family, num_draws, dtype=np.float64):
     noise, _ = dist.reparameterize(family.build(*(parameter.astype(dtype) for parameter in family.parameters)))
-    return noise.sample(jax.random.key(1), (num_draws,))
+    return jax.jit(lambda: noise.sample(jax.random.key(1), (num_draws,)))()
 
 
 def central_difference(function, step):
@@ -188,14 +188,15 @@ def test_log_prob_agrees_with_scipy(family):
     else:
         z = LOC + np.random.default_rng(0).normal(size=(100, 3))
         expected = family.reference.logpdf(z)
-    np.testing.assert_allclose(family.build(*family.parameters).log_prob(z), expected, rtol=1e-9)
+    log_prob = jax.jit(lambda parameters, z: family.build(*parameters).log_prob(z))(family.parameters, z)
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-9)
 
 
 @pytest.mark.float64
 @each_family
 def test_pathwise_gradient_agrees_with_finite_differences(family):
     evaluate = jacobians_with(family.build)
-    parameters = [jnp.asarray(parameter) for parameter in family.parameters]
+    parameters = family.parameters
     epsilon = sample_noise(family, NUM_GRADIENTS)
     _, jacobians = evaluate(parameters, epsilon)
     for position, (parameter, jacobian) in enumerate(zip(parameters, jacobians, strict=True)):
@@ -204,8 +205,8 @@ def test_pathwise_gradient_agrees_with_finite_differences(family):
                 continue  # above the diagonal of a triangular matrix
 
             def shifted(offset, position=position, index=index):
-                changed = [*parameters]
-                changed[position] = parameters[position].at[index].add(offset)
+                changed = [np.array(parameter) for parameter in parameters]
+                changed[position][index] += offset
                 return np.asarray(evaluate(changed, epsilon)[0])
 
             expected = central_difference(shifted, 1e-3 * abs(float(parameter[index])))
