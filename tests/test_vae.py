@@ -271,7 +271,9 @@ def test_gaussian_bound_is_in_the_units_of_the_data():
     assert scores[1] == pytest.approx(scores[0] - 6 * np.log(c), abs=0.3)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(  # tests/learners has them all
+    "estimator", [pytest.param(name, marks=pytest.mark.slow) for name in ESTIMATORS]
+)
 def test_estimators_learn(estimator):
     vae = small(estimator=estimator, num_samples=2, max_epochs=1).fit(BINARY)
     assert np.isfinite(vae.score(BINARY))

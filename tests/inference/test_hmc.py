@@ -44,7 +44,9 @@ def test_a_transition_follows_the_leapfrog_solution_of_the_harmonic_oscillator(s
     def move(key, z):
         return hmc.transition(lambda z: log_normal(z, 1.0), key, z[None], step_size, n, jitter=0.0)
 
-    end, acceptance = jax.tree.map(lambda a: np.asarray(a, np.float64).squeeze(), jax.vmap(move)(keys, jnp.asarray(z)))
+    end, acceptance = jax.tree.map(
+        lambda a: np.asarray(a, np.float64).squeeze(), jax.jit(jax.vmap(move))(keys, jnp.asarray(z))
+    )
     z = z.astype(np.float32).astype(np.float64)
     is_moved = end != z
     angle, shadow = n * np.arccos(1 - step_size**2 / 2), 1 - step_size**2 / 4
@@ -61,20 +63,19 @@ def test_a_transition_follows_the_leapfrog_solution_of_the_harmonic_oscillator(s
 @pytest.mark.parametrize("inverse_mass", [1.0, jnp.array([0.3, 2.0])])
 def test_one_transition_leaves_exact_draws_distributed_as_they_were(inverse_mass):
     """The invariance that reversibility and the Metropolis rule give, at a step size where a third is refused."""
-    key_z, key = jax.random.split(jax.random.key(1))
-    z = jax.random.gumbel(key_z, (20_000, 2))
+    z = np.random.default_rng(1).gumbel(size=(20_000, 2)).astype(np.float32)
 
     def move(key, z):
         return hmc.transition(lambda z: log_gumbel(z, 0.0), key, z, 0.9, 5, inverse_mass)
 
-    moved, acceptance = jax.vmap(move)(jax.random.split(key, len(z)), z)
+    moved, acceptance = jax.jit(jax.vmap(move))(jax.random.split(jax.random.key(1), len(z)), z)
     assert 0.4 < acceptance.mean() < 0.85
-    for before, after in zip(z.T, moved.T, strict=True):
-        assert np.mean(np.asarray(before) == np.asarray(after)) < 0.6
-        assert stats.kstest(np.asarray(after), "gumbel_r").pvalue > FALSE_ALARM
+    for before, after in zip(z.T, np.asarray(moved).T, strict=True):
+        assert np.mean(before == after) < 0.6
+        assert stats.kstest(after, "gumbel_r").pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("adapt_mass", [False, True])
+@pytest.mark.parametrize("adapt_mass", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_chains_from_elsewhere_reach_their_own_targets(adapt_mass):
     """2,000 datapoints, each a Gaussian with its own scales; the last sample of each in its own units is N(0, I)."""
     scales = jnp.exp(jax.random.uniform(jax.random.key(0), (2000, 2), minval=-2.0, maxval=1.0))
@@ -114,7 +115,9 @@ def assert_moments(z, mean, covariance):
 
 
 @pytest.mark.parametrize(("shared", "adapt_mass"), [(False, False), (False, True), (True, False)])
-@pytest.mark.parametrize(("log_density", "latent_dim"), [(log_normal, 3), (log_quartic, 1)])
+@pytest.mark.parametrize(
+    ("log_density", "latent_dim"), [(log_normal, 3), pytest.param(log_quartic, 1, marks=pytest.mark.slow)]
+)
 def test_acceptance_is_tuned_to_the_target(log_density, latent_dim, shared, adapt_mass):
     x = jnp.broadcast_to(jnp.geomspace(0.01, 1, 100) if not shared else jnp.ones(100), (latent_dim, 100)).T
     options = {"num_steps": 200, "shared": shared, "adapt_mass": adapt_mass}
