@@ -38,11 +38,12 @@ clean: ## remove .venv, caches and built files; runs/ stays
 	rm -rf $(VENV) .cache .pytest_cache .ruff_cache dist docs/_build
 	find src tests docs -name __pycache__ -prune -exec rm -rf {} +
 
-# One stamp for each extra, so that a target installs only what it needs.
+# One stamp for each extra, so that a target installs only what it needs. What nothing here imports is not compiled.
+NOT_COMPILED := '/(tests?|pip|setuptools|pkg_resources|fontTools|pygments/lexers)/'
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.created
 	@echo "Installing aevb[$*] into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[$*]'
-	@$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true # pip would use one core
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[$*]'
+	@$(BIN)/python -m compileall -qq -j 0 -x $(NOT_COMPILED) $(VENV)/lib || true # pip would use one core
 	@touch $@
 
 # Some systems ship venv without its pip: then the system's pip puts one there.

@@ -1,3 +1,4 @@
+import gc
 import os
 from pathlib import Path
 
@@ -8,6 +9,8 @@ CACHE = Path(__file__).resolve().parents[1] / ".cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+# NumPyro orders a distribution's arrays by a set of strings: in another order a program is not found again.
+os.environ.setdefault("PYTHONHASHSEED", "0")
 
 # Most of the time goes into compiling hundreds of small programs that run once. In the workers of the default tests XLA
 # therefore optimizes little, which makes that 3.5 times faster, and each worker keeps to one thread, or they fight over
@@ -21,6 +24,11 @@ QUICK_TO_COMPILE = [
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
+
+
+def pytest_collection_finish():
+    """What was imported is not looked through for garbage again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
