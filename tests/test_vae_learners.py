@@ -34,7 +34,7 @@ def fit(learner, **options):
 
 @pytest.fixture(
     scope="module",
-    params=[*(pytest.param(name, marks=pytest.mark.slow) for name in ("aevb", "wake-sleep", "full-vb")), "mcem"],
+    params=[pytest.param(name, marks=pytest.mark.slow) for name in ("aevb", "wake-sleep", "full-vb", "mcem")],
 )
 def vae(request):
     return fit(request.param)

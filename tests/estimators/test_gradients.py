@@ -51,8 +51,15 @@ def draw_gradients(estimator, likelihood, num_draws):
     return gradients[:, theta], gradients[:, phi]
 
 
-@pytest.mark.parametrize("likelihood", ["bernoulli", "gaussian", "sigmoid-gaussian"])
-@pytest.mark.parametrize("estimator", [sgvb_a, sgvb_b, importance])
+LIKELIHOODS = {sgvb_a: "bernoulli", sgvb_b: "gaussian", importance: "sigmoid-gaussian"}  # the other pairs are slow
+PAIRS = [
+    pytest.param(estimator, likelihood, marks=[pytest.mark.slow] * (LIKELIHOODS[estimator] != likelihood))
+    for estimator in LIKELIHOODS
+    for likelihood in LIKELIHOODS.values()
+]
+
+
+@pytest.mark.parametrize(("estimator", "likelihood"), PAIRS)
 def test_gradients_are_those_of_finite_differences(estimator, likelihood):
     models, x = make_models(likelihood)
     bound, vector, theta, phi = as_function_of_parameters(estimator, models, x)

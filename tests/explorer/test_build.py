@@ -18,6 +18,7 @@ from aevb.data.trial import DataSettings
 from aevb.explorer import NotExplorableError, build_page
 from aevb.explorer.bundle import bundle
 from aevb.explorer.model import check_explorable
+from aevb.files import sealed, unsealed
 
 
 def test_the_page_allows_itself_only_its_own_script_and_style(digits_page):

@@ -158,10 +158,8 @@ def test_a_mode_that_the_encoder_misses_is_found(method, options):
         assert abs(np.mean(one_sided.values - truth) + np.log(2)) < 0.05
 
 
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [("importance", {}), ("laplace", {}), pytest.param("hmc", {"num_tuning": 200}, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "options"), [("importance", {}), ("laplace", {}), ("hmc", {"num_tuning": 200})])
 def test_the_judge_agrees_with_the_others_on_a_nonlinear_decoder(method, options):
     def noisy(module, scale, seed):
         rng = np.random.default_rng(seed)

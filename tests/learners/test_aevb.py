@@ -28,7 +28,7 @@ def learn(models, X=DIGITS, max_epochs=3, learning_rate=1e-3, **options):
 
 
 @pytest.mark.float64
-@pytest.mark.parametrize("parameter_prior", [True, False])
+@pytest.mark.parametrize("parameter_prior", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_step_of_sgd_is_the_gradient_of_the_stated_objective(parameter_prior):
     """(1/N) [N/M sum_i L(x_i) + log N(theta, phi; 0, I)], written out here with a loop."""
     models = make_models(data_dim=5, scheme="paper")
