@@ -9,7 +9,6 @@ from itertools import pairwise
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 # Names, not functions, are what a model file can hold.
@@ -32,9 +31,9 @@ class Linear(eqx.Module):
     bias: Array  # (out,)
 
     def __init__(self, in_size: int, out_size: int):
-        # Zeros: values come from `initialize`, which draws all parameters of a model at once. NumPy's are not compiled.
-        self.weight = jnp.asarray(np.zeros((out_size, in_size)))
-        self.bias = jnp.asarray(np.zeros((out_size,)))
+        # Zeros: values come from `initialize`, which draws all parameters of a model at once.
+        self.weight = jnp.zeros((out_size, in_size))
+        self.bias = jnp.zeros((out_size,))
 
     def __call__(self, x: Array) -> Array:
         """Return W x + b."""
