@@ -72,11 +72,19 @@ def assert_same_behaviour(one, other, X):
 @pytest.mark.parametrize(
     ("X", "arguments"),
     [
-        (BINARY, {}),
-        ((REAL - REAL.min() + 1).clip(0, 255).astype(np.uint8), {"likelihood": "bernoulli", "hidden": 8}),
-        (REAL, {"random_state": np.int64(3), "latent_dim": np.int64(1), "learning_rate": np.float32(0.01)}),
+        pytest.param(BINARY, {}, id="bernoulli", marks=pytest.mark.slow),
+        pytest.param(
+            (REAL - REAL.min() + 1).clip(0, 255).astype(np.uint8),
+            {"likelihood": "bernoulli", "hidden": 8},
+            id="bytes",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            REAL,
+            {"random_state": np.int64(3), "latent_dim": np.int64(1), "learning_rate": np.float32(0.01)},
+            id="gaussian",
+        ),
     ],
-    ids=["bernoulli", "bytes", "gaussian"],
 )
 def test_round_trip(X, arguments, tmp_path):
     vae = VAE(**{**SMALL, **arguments}).fit(X)

@@ -314,6 +314,7 @@ def test_own_networks_and_optimizer():
     assert vae.reconstruct(REAL).shape == REAL.shape
 
 
+@pytest.mark.slow
 def test_own_decoder_has_its_own_support():
     X = np.c_[GREY[:, :5] / 255, np.full(200, 0.5)]  # with a constant column
     vae = small(decoder=Decoder()).fit(X)

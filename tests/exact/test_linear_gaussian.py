@@ -179,7 +179,7 @@ def test_with_orthogonal_weights_a_diagonal_posterior_is_exact():
     assert_mean(draw_bounds(sgvb_b, exact, encoder), exact.log_likelihood)
 
 
-@pytest.mark.parametrize("kind", ["diagonal", "full"])
+@pytest.mark.parametrize("kind", [pytest.param("diagonal", marks=pytest.mark.slow), "full"])
 def test_no_bound_exceeds_the_log_likelihood(kind):
     exact = make_exact(3, 5)
     encoder = exact.random_encoder(kind)

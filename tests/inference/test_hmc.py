@@ -75,7 +75,8 @@ def test_one_transition_leaves_exact_draws_distributed_as_they_were(inverse_mass
         assert stats.kstest(after, "gumbel_r").pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("adapt_mass", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("adapt_mass", [False, True])
 def test_chains_from_elsewhere_reach_their_own_targets(adapt_mass):
     """2,000 datapoints, each a Gaussian with its own scales; the last sample of each in its own units is N(0, I)."""
     scales = jnp.exp(jax.random.uniform(jax.random.key(0), (2000, 2), minval=-2.0, maxval=1.0))
@@ -130,6 +131,7 @@ def test_acceptance_is_tuned_to_the_target(log_density, latent_dim, shared, adap
         assert state.step_sizes[-1] / state.step_sizes[0] > 30  # for scales 1 and 0.01
 
 
+@pytest.mark.slow
 def test_another_target_acceptance():
     x = jnp.ones((100, 3))
     state = hmc.tune(log_normal, hmc.init(x), jax.random.key(0), x, num_steps=600, target_acceptance=0.65)

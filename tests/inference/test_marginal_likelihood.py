@@ -124,6 +124,7 @@ class SquareDecoder(eqx.Module):
         return dist.Normal(z**2, 0.1).to_event(1)
 
 
+@pytest.mark.slow
 def test_quadrature_of_two_modes():
     x = np.resize(np.array([[0.5], [2.0], [6.0], [-0.3]], np.float32), (32, 1))
     result = log_likelihood(GenerativeModel(standard_normal(1), SquareDecoder()), None, x, KEY, "quadrature")

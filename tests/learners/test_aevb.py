@@ -76,7 +76,7 @@ ANY_OPTIMIZER = {
 }
 
 
-SLOW = {"adamw", "schedule", "injected"}  # any of Optax's takes the way of "clipped rmsprop"
+SLOW = {"sgd", "adagrad", "adamw", "schedule", "injected"}  # any takes the way of "adam" or of "clipped rmsprop"
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,7 @@ def test_every_estimator_raises_the_bound(estimator, likelihood):
     assert trained.history[-1]["lower_bound"] > trained.history[0]["lower_bound"] + 1
 
 
+@pytest.mark.slow
 def test_a_users_networks_with_functions_inside_learn():
     class Encoder(eqx.Module):
         network: eqx.nn.MLP

@@ -23,6 +23,7 @@ def test_nearest_rows_agree_with_a_search_of_all_pairs():
     np.testing.assert_allclose(found.distances[:2], 0, atol=1e-12)  # what is memorized is found
 
 
+@pytest.mark.slow
 def test_pictures_of_tables(tmp_path):
     vae = SimpleNamespace(sample=lambda n, random_state: np.resize(X, (n, 23)), reconstruct=lambda rows: 0.5 * rows)
     assert imread(column_histograms(vae, tmp_path / "a.png", X, seed=0)).std() > 0

@@ -196,6 +196,7 @@ def test_a_decoder_that_does_not_factorize_is_refused():
         complete(generative, None, Missing(), np.full((1, 8), np.nan), KEY, method="importance")
 
 
+@pytest.mark.slow
 def test_the_level_of_noise_is_found(linear):
     from aevb.tasks.restoration import most_likely_std
 

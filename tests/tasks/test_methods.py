@@ -67,7 +67,7 @@ def test_noise_is_taken_away(vae):
 
 def test_a_row_has_the_same_answer_in_any_company(vae):
     X = with_gaps()
-    np.testing.assert_allclose(vae.impute(X[:3], **FAST), vae.impute(X, **FAST)[:3], atol=1e-5)
+    np.testing.assert_allclose(vae.impute(X[:9], **FAST), vae.impute(X, **FAST)[:9], atol=1e-5)
 
 
 @pytest.mark.parametrize(
