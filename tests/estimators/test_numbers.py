@@ -10,7 +10,9 @@ from aevb.distributions import LogScaleNormal
 from aevb.estimators.kl import analytic_kl
 from aevb.models.conditionals import limited
 
-FOUR_BITS = 2.0**-20  # of the 24 of float32
+# Of the 24 bits of float32. A log variance of 14 is itself rounded by 5e-7, which the density has as a relative error, with
+# that of its exponential: of a million points the worst was off by 1.9e-6.
+LOST = {"kl": 2.0**-20, "log_bernoulli": 2.0**-20, "log_density": 2.0**-19}
 
 
 def spread(num, low, high, key):
@@ -59,7 +61,7 @@ def test_far_points_have_finite_values_and_gradients_that_float64_confirms(name,
     terms = {"kl": exact[0], "log_density": np.maximum(np.abs(exact[0]), 1)}
     terms["log_bernoulli"] = np.maximum(np.abs(np.asarray(arguments[0])), 1)
     largest = np.abs(terms[name])
-    assert np.max(np.abs(found[0] - exact[0]) / largest) < FOUR_BITS
+    assert np.max(np.abs(found[0] - exact[0]) / largest) < LOST[name]
     if name == "kl":
         assert found[0].min() >= 0
 
