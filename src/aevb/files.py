@@ -50,9 +50,9 @@ def _sync(path):
         os.close(number)
 
 
-def digest(data: bytes) -> str:
-    """Return the SHA-256 of some bytes, in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
+def digest(data: bytes, kind: str = "sha256") -> str:
+    """Return a hash of some bytes, in hexadecimal."""
+    return hashlib.new(kind, data, usedforsecurity=False).hexdigest()
 
 
 def sealed(document: dict[str, Any]) -> str:

@@ -10,8 +10,9 @@ import pytest
 
 from aevb.data import DataFileError, is_here, load_dataset
 from aevb.data import published as module
-from aevb.data.download import RemoteFile, cache_folder, digest, fetch
+from aevb.data.download import RemoteFile, cache_folder, fetch
 from aevb.data.published import PUBLISHED
+from aevb.files import digest
 
 GENERATOR = np.random.default_rng(0)
 

@@ -5,7 +5,6 @@ which is part of this program, is what keeps a changed file out.
 """
 
 import gzip
-import hashlib
 import os
 import sys
 import urllib.error
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aevb.data.tables import DataFileError
-from aevb.files import written_whole
+from aevb.files import digest, written_whole
 
 _BLOCK = 2**18
 _TIMEOUT = 30  # seconds without a byte
@@ -100,11 +99,6 @@ def check(file: RemoteFile, path: Path) -> None:
     if found == wanted or (file.content_digest and _content_digest(path, kind) == file.content_digest.split(":")[1]):
         return
     raise DataFileError(f"{path.name}: its {kind.upper()} is {found}, it should be {wanted}. The file was changed.")
-
-
-def digest(data: bytes, kind: str = "sha256") -> str:
-    """Return a hash in hexadecimal."""
-    return hashlib.new(kind, data, usedforsecurity=False).hexdigest()
 
 
 def _content_digest(path, kind):

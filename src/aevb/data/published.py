@@ -20,6 +20,7 @@ import numpy as np
 from aevb.data import download
 from aevb.data.download import RemoteFile
 from aevb.data.tables import DataFileError
+from aevb.files import digest as digest_of
 from aevb.files import written_whole
 
 Report = Callable[[str, int, int], None]  # (file, bytes received, bytes at the most)
@@ -138,7 +139,7 @@ def _read_binarized(published, files):
 
 def _check_bits(parts, path):
     bits = np.packbits(np.concatenate(parts), axis=1)
-    if [len(part) for part in parts] != list(_PARTS.values()) or download.digest(bits.tobytes()) != _BITS_SHA256:
+    if [len(part) for part in parts] != list(_PARTS.values()) or digest_of(bits.tobytes()) != _BITS_SHA256:
         raise DataFileError(f"{path}: these are not the bits of the binarized MNIST that was published.")
 
 
@@ -196,7 +197,7 @@ def _read_frey(published, files):
 
 
 def _check_pixels(images, path):
-    if download.digest(np.ascontiguousarray(images).tobytes()) != _PIXELS_SHA256:
+    if digest_of(np.ascontiguousarray(images).tobytes()) != _PIXELS_SHA256:
         raise DataFileError(f"{path}: these are not the pixels of Frey Face.")
 
 

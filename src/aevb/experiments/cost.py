@@ -75,8 +75,6 @@ def in_words(seconds: float) -> str:
         >>> in_words(5400), in_words(200), in_words(20)
         ('1.5 hours', '3 minutes', '20 seconds')
     """
-    for size, name in ((5400, "hours"), (90, "minutes")):
-        if seconds >= size:
-            unit = {"hours": 3600, "minutes": 60}[name]
-            return f"{seconds / unit:.1f} {name}" if name == "hours" else f"{seconds / unit:.0f} {name}"
-    return f"{seconds:.0f} seconds"
+    if seconds >= 5400:
+        return f"{seconds / 3600:.1f} hours"
+    return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"

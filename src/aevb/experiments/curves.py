@@ -4,7 +4,6 @@ Paper: §5.
 """
 
 import time
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from aevb import runs
 from aevb.data import load_dataset
 from aevb.experiments.judges import JUDGES
-from aevb.experiments.settings import Curve
+from aevb.experiments.settings import Curve, Watch
 from aevb.learners import LEARNERS, OPTIMIZERS
 from aevb.models import assemble, split
 from aevb.training import ChunkPlan, Resident, Source, choose_step_size
@@ -25,8 +24,6 @@ from aevb.training.checkpoint import read_about, read_state, write_state
 from aevb.training.loop import safe_chunk
 
 SAVE_SECONDS = 20.0
-
-Watch = Callable[[Curve, dict[str, Any]], None]  # (curve, what is known of it so far)
 
 
 class CurveData(NamedTuple):
@@ -36,6 +33,7 @@ class CurveData(NamedTuple):
     train_rows: np.ndarray
     judged: dict[str, np.ndarray]  # train and test: numbers of rows
     image_shape: tuple[int, int] | None
+    light_on_dark: bool
 
 
 def run_curve(curve: Curve, folder, watch: Watch = lambda *_: None) -> dict[str, Any]:
@@ -91,11 +89,10 @@ def learned_models(curve: Curve, folder) -> tuple:
 
 def read_data(curve: Curve) -> CurveData:
     """Load what a curve needs; the rows are those of the published split, or of one by the data set's own seed."""
-    source, parts, image_shape = _load(curve.data)
+    source, parts, dataset = _load(curve.data)
     train = parts["train"][: curve.num_train]
-    return CurveData(
-        source, train, {"train": train[: curve.judged], "test": parts["test"][: curve.judged]}, image_shape
-    )
+    judged = {"train": train[: curve.judged], "test": parts["test"][: curve.judged]}
+    return CurveData(source, train, judged, dataset.image_shape, dataset.light_on_dark)
 
 
 @lru_cache(maxsize=2)  # of one figure's curves; the rows lie on the device once
@@ -106,7 +103,7 @@ def _load(name):
         train, test = dataset.split(len(dataset.rows) // 10)
         parts = {"train": train, "test": test}
     scale = 1 / 255 if dataset.rows.dtype == np.uint8 else 1.0
-    return Source(dataset.rows, scale), parts, dataset.image_shape
+    return Source(dataset.rows, scale), parts, dataset
 
 
 def start(curve: Curve, data: CurveData):

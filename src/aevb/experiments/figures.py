@@ -9,8 +9,8 @@ from typing import Any
 from aevb import runs
 from aevb.experiments.images import draw_manifolds, draw_samples
 from aevb.experiments.learning_curves import draw_lower_bounds, draw_marginal_likelihoods
-from aevb.experiments.settings import curves_of, read
-from aevb.experiments.side_by_side import Watch, run_curves
+from aevb.experiments.settings import Watch, curves_of, read
+from aevb.experiments.side_by_side import run_curves
 from aevb.files import written_whole
 
 FIGURES: dict[str, Callable[..., list[Path]]] = {

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from aevb.experiments.settings import Curve
+from aevb.experiments.settings import DATA_TITLES, Curve
 from aevb.report.canvas import COLOURS, FAINT, INK, RULE, new_figure, plot_axes, save, write_title
 
 LOOKS = {
@@ -18,8 +19,7 @@ LOOKS = {
     "mcem": ("MCEM", COLOURS[3], "^"),
 }
 LINES = {"test": "-", "train": (0, (3, 2))}
-_DATA = {"mnist": "MNIST", "frey-faces": "Frey Face", "digits": "digits"}
-_WIDTH, _HEIGHT, _GAP, _LEFT, _BOTTOM, _TOP, _ROW_GAP = 2.0, 1.9, 0.25, 0.85, 0.95, 1.45, 0.75
+_WIDTH, _HEIGHT, _GAP, _LEFT, _TOP, _ROW_GAP = 2.0, 1.9, 0.25, 0.85, 1.45, 0.75
 
 
 def draw_lower_bounds(curves: list[Curve], results: list[dict], folder: Path, settings: dict) -> list[Path]:
@@ -29,7 +29,9 @@ def draw_lower_bounds(curves: list[Curve], results: list[dict], folder: Path, se
     """
     panels: dict[str, dict[str, list]] = {}
     for curve, result in zip(curves, results, strict=True):
-        panels.setdefault(curve.data, {}).setdefault(f"{_DATA[curve.data]}, J = {curve.latent_dim}", []).append(result)
+        panels.setdefault(curve.data, {}).setdefault(f"{DATA_TITLES[curve.data]}, J = {curve.latent_dim}", []).append(
+            result
+        )
     subtitle = "nats a datapoint; one seed"
     return [_draw(list(panels.values()), folder / "figure-2.png", settings["title"], subtitle, "lower bound")]
 
@@ -42,7 +44,7 @@ def draw_marginal_likelihoods(curves: list[Curve], results: list[dict], folder: 
     panels: dict[str, list] = {}
     for curve, result in zip(curves, results, strict=True):
         panels.setdefault(f"{curve.num_train or 0:,} training images", []).append(result)
-    subtitle = f"{_DATA[curves[0].data]}, 3 latent variables, appendix D's estimate, nats a datapoint; one seed"
+    subtitle = f"{DATA_TITLES[curves[0].data]}, 3 latent variables, appendix D's estimate, nats a datapoint; one seed"
     path = folder / "figure-3.png"
     return [_draw([panels], path, settings["title"], subtitle, "log p(x)", width=3.6, height=2.9)]
 
@@ -105,15 +107,10 @@ def _draw_legend(figure, results):
     ]
     marks += [(f"{part} images", FAINT, line, None) for part, line in LINES.items()]
     for name, colour, line, marker in marks:
-        figure.add_artist(_line([x, x + 0.28 / width], [y, y], colour, line, marker))
+        look = {"color": colour, "linewidth": 1.8, "linestyle": line, "marker": marker, "markersize": 4}
+        figure.add_artist(Line2D([x, x + 0.28 / width], [y, y], **look))
         figure.text(x + 0.34 / width, y, name, color=colour, fontsize=9, va="center")
         x += (0.6 + 0.08 * len(name)) / width
-
-
-def _line(x, y, colour, line, marker):
-    from matplotlib.lines import Line2D
-
-    return Line2D(x, y, color=colour, linewidth=1.8, linestyle=line, marker=marker, markersize=4)
 
 
 def _in_short(value, _):

@@ -1,12 +1,14 @@
 """What is run for a figure: read from the TOML files of this package."""
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from importlib.resources import files
 from typing import Any
 
 from aevb.data import check_parameter
 
+DATA_TITLES = {"mnist": "MNIST", "frey-faces": "Frey Face", "digits": "digits"}
 PROFILES = ("tiny", "quick", "standard", "paper")
 _FOLDER = files("aevb.experiments") / "settings"
 
@@ -63,6 +65,9 @@ class Curve:
     def written(self) -> dict[str, Any]:
         """Return what JSON can hold."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+Watch = Callable[[Curve, dict[str, Any]], None]  # told of progress: (curve, what is known of it so far)
 
 
 def read(name: str) -> dict[str, Any]:

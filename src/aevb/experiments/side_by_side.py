@@ -9,15 +9,12 @@ import os
 import queue
 import signal
 import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aevb.experiments.settings import Curve
+from aevb.experiments.settings import Curve, Watch
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
-
-Watch = Callable[[Curve, dict[str, Any]], None]  # (curve, what is known of it so far)
 
 
 class ExperimentError(RuntimeError):

@@ -63,7 +63,10 @@ def read_state(path, like):
     Raises:
         CheckpointError: There is no such file, or its state has another form.
     """
-    arrays, _ = _read(path)
+    return _in_form_of(like, _read(path)[0], path)
+
+
+def _in_form_of(like, arrays, path):
     leaves = []
     for name, leaf in named_leaves(like):
         array = arrays.get(name)
@@ -148,14 +151,14 @@ class Checkpoints:
         """
         for path in sorted(self._files(), reverse=True):
             try:
-                about = read_about(path)
+                arrays, about = _read(path)
             except CheckpointError as error:
                 warnings.warn(f"{error} Going on from the one before.", RuntimeWarning, stacklevel=2)
                 continue
             self._check_purpose(about["purpose"], path)
             like = {"state": start.state, "reports": tuple(map(report_like, about["report_steps"]))}
             like["best_state"] = start.state if about["has_best"] else None
-            return replace(start, **read_state(path, like), **about["numbers"])
+            return replace(start, **_in_form_of(like, arrays, path), **about["numbers"])
         return start
 
     def offer(self, position: Position) -> None:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from aevb.models.parameters import named_leaves
+from aevb.training.chunk_steps import chunk_steps
 
 _TERMS = {
     "reconstruction": "the reconstruction term, log p(x|z)",
@@ -76,16 +77,10 @@ def diagnose(error: DivergedError, learner, state, chunk, noise_key, first_step:
 
 @partial(jax.jit, static_argnames=("learner", "plan"))
 def _one_step(state, source, rows, order, noise_key, chunk_number, number, *, learner, plan):
-    """Do one step of a chunk exactly as :func:`aevb.training.loop.run_chunk` does it."""
-    first = chunk_number % plan.num_chunks * plan.samples_per_chunk
-    places = jax.lax.dynamic_slice(order, (first,), (plan.samples_per_chunk,)).reshape(plan.num_steps, plan.batch_size)
-    key = jax.random.fold_in(noise_key, chunk_number)
-    noise = learner.draw_noise(state, key, source.read(0), places.shape)
-    keys = source.keys(key, plan.num_steps)
-    here = places[number]
-    batch = source.draw(rows[here], None if keys is None else keys[number])
-    after, report = learner.step(state, batch, jax.tree.map(lambda n: n[number], noise), here)
-    return after, report, rows[here]
+    """Do one step of a chunk; return the state after it, its report, and the numbers of its rows."""
+    inputs, step = chunk_steps(state, source, rows, order, noise_key, chunk_number, learner=learner, plan=plan)
+    here = jax.tree.map(lambda leaf: leaf[number], inputs)
+    return *step(state, here), rows[here[0]]
 
 
 def _bad_term(report):

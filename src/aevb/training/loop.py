@@ -22,6 +22,7 @@ import numpy as np
 from jax import Array, lax
 
 from aevb.training.checkpoint import Checkpoints
+from aevb.training.chunk_steps import chunk_steps
 from aevb.training.diagnosis import DivergedError, check_finite, diagnose
 from aevb.training.evaluation import bound_terms
 from aevb.training.feed import Chunk, Feed, FeedError, Resident
@@ -242,21 +243,9 @@ def safe_chunk(state, chunk, noise_key, first_step, *, learner):
 
 @partial(jax.jit, static_argnames=("learner", "plan"), donate_argnames=("state",), compiler_options=_COMPILER_OPTIONS)
 def run_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
-    """Scan the steps of one chunk; noise for all of them is drawn at once.
-
-    `rows` are the training rows' numbers in the source, `order` says in which order their places are visited.
-    """
-    steps, size = plan.num_steps, plan.batch_size
-    first = number % plan.num_chunks * plan.samples_per_chunk
-    places = lax.dynamic_slice(order, (first,), (plan.samples_per_chunk,)).reshape(steps, size)
-    key = jax.random.fold_in(noise_key, number)
-    noise = learner.draw_noise(state, key, source.read(0), (steps, size))
-
-    def step(state, inputs):
-        places, noise, key = inputs
-        return learner.step(state, source.draw(rows[places], key), noise, places)
-
-    return lax.scan(step, state, (places, noise, source.keys(key, steps)))
+    """Scan the steps of one chunk; see :func:`aevb.training.chunk_steps.chunk_steps`."""
+    inputs, step = chunk_steps(state, source, rows, order, noise_key, number, learner=learner, plan=plan)
+    return lax.scan(step, state, inputs)
 
 
 @jax.jit  # one call, and not one for each array

@@ -12,8 +12,7 @@ from aevb.experiments.claims.measures import Laboratory, effort_curves, figure_c
 from aevb.experiments.claims.verdicts import Verdict
 from aevb.experiments.cost import gigaflops
 from aevb.experiments.figures import write_numbers
-from aevb.experiments.settings import Curve, read
-from aevb.experiments.side_by_side import Watch
+from aevb.experiments.settings import Curve, Watch, read
 from aevb.files import written_whole
 
 REFERENCE_GIGAFLOPS = 94.0  # a core of the machine on which `core_minutes` were measured

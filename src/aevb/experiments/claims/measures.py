@@ -17,8 +17,8 @@ from aevb.experiments.claims.gradients import encoder_gradient_variance, rows_of
 from aevb.experiments.claims.linear import compare_with_pca
 from aevb.experiments.cost import DATA_DIMS, gigaflops_of_machine
 from aevb.experiments.curves import learned_models, read_data, run_curve, start
-from aevb.experiments.settings import Curve, curves_of, read
-from aevb.experiments.side_by_side import Watch, run_curves
+from aevb.experiments.settings import Curve, Watch, curves_of, read
+from aevb.experiments.side_by_side import run_curves
 from aevb.files import written_whole
 from aevb.inference.marginal_likelihood import log_likelihood
 from aevb.training import Resident
