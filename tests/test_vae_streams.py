@@ -186,7 +186,7 @@ def test_a_bad_batch_is_named_and_what_was_learned_is_kept(bad, words):
     vae = small()
     with pytest.raises(ValueError, match=words) as error:
         vae.fit(bad_stream(bad, 12))
-    assert error.value.__notes__ == ["What was learned from the data before is kept in the model."]
+    assert error.value.__notes__ == ["What was learned before is kept in the model."]
     assert vae.stopped_because_ == "failed"
     assert vae.history_[-1]["samples"] == 10_000
 

@@ -1,4 +1,4 @@
-"""A run is a folder: `config.toml`, `model/`, `history.csv`, `metrics.json`, `report.html`, pictures.
+"""A run is a folder: `config.toml`, `checkpoints/`, `model/`, `history.csv`, `metrics.json`, `report.html`, pictures.
 
 Each file is written whole.
 """
@@ -10,6 +10,7 @@ import platform
 import subprocess
 import tomllib
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ _PACKAGES = ("aevb", "equinox", "jax", "numpy", "numpyro", "optax", "scikit-lear
 def new_run_folder(folder) -> Path:
     """Make a folder for a run and return it: this one if it is new or empty, else the next free one of -2, -3, ...
 
-    What an earlier run left is never touched.
+    What an earlier run left is never touched. The new folder has an empty `config.toml`, which tells a run that begins
+    at the same moment that it is taken.
 
     Raises:
         OSError: The folder cannot be made.
@@ -35,18 +37,21 @@ def new_run_folder(folder) -> Path:
         'demo-2'
     """
     folder = Path(folder)
-    candidate, number = folder, 1
-    while True:
+    for number in count(1):
+        candidate = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
         try:
-            candidate.mkdir(parents=True)
-            return candidate
+            candidate.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
-            if candidate.is_dir() and not any(candidate.iterdir()) and os.access(candidate, os.W_OK):
-                return candidate
-            if number == 1 and not candidate.is_dir():
+            if number == 1:
                 raise
-            number += 1
-            candidate = folder.with_name(f"{folder.name}-{number}")
+            continue  # a file has that name
+        if not any(candidate.iterdir()):
+            try:
+                (candidate / "config.toml").open("x").close()
+                return candidate
+            except FileExistsError:
+                pass
+    raise AssertionError("There is always a next number.")
 
 
 def write_config(folder: Path, config: dict[str, dict[str, Any]]) -> None:

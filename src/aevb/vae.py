@@ -232,7 +232,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         self._keep(learner, trained.state)
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
         if trained.error is not None:
-            trained.error.add_note("What was learned from the data before is kept in the model.")
+            trained.error.add_note("What was learned before is kept in the model.")
             raise trained.error
         return self
 
@@ -419,8 +419,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _checkpoints(self, feed, folder, every):
         if folder is None:
             return None
-        if not isinstance(feed, Resident):
-            raise ValueError("checkpoint: is for data that fit into memory. Leave it out.")
+        if feed.fingerprint is None:
+            raise ValueError("checkpoint: is for data that can be read again: an array or files. Leave it out.")
         if not isinstance(self.random_state, numbers.Integral):
             raise ValueError(f"checkpoint: needs a whole number as random_state, and {self.random_state!r} was given.")
         arguments, own_networks = written_arguments(self)

@@ -4,12 +4,12 @@ Exit codes: 0; 2 for bad input, with a message in one line; 130 after Ctrl-C.
 """
 
 import os
-import signal
 import sys
 
 import cyclopts
 
 from aevb import __version__
+from aevb.cli.interruptions import end_as_by_ctrl_c
 
 app = cyclopts.App(
     name="aevb",
@@ -42,24 +42,8 @@ for _name, (_path, _help) in _COMMANDS.items():
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
-    _end_as_by_ctrl_c()
+    end_as_by_ctrl_c()
     raise SystemExit(run(arguments))
-
-
-def _end_as_by_ctrl_c():
-    """Let a polite kill and a closed terminal end a command as Ctrl-C does: with what was learned kept."""
-
-    def interrupt(number, _):
-        signal.signal(number, signal.SIG_IGN)  # once is enough: what is kept takes a moment to write
-        if number == getattr(signal, "SIGHUP", None):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            for stream in (1, 2):
-                os.dup2(nowhere, stream)  # nobody reads any more
-        raise KeyboardInterrupt
-
-    for name in ("SIGTERM", "SIGHUP"):  # Windows has not both
-        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) == signal.SIG_DFL:
-            signal.signal(getattr(signal, name), interrupt)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -93,5 +77,6 @@ def _is_about_input(error):
 
 
 def _refuse(message):
-    print(f"aevb: {' '.join(str(message).split())}", file=sys.stderr)
+    words = " ".join([str(message), *getattr(message, "__notes__", ())]).split()
+    print(f"aevb: {' '.join(words)}", file=sys.stderr)
     return 2

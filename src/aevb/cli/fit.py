@@ -10,10 +10,13 @@ from cyclopts import Group, Parameter
 
 from aevb.cli.learn import learn
 from aevb.cli.options import model_options, settings
+from aevb.cli.run_folder import config_of
 from aevb.cli.talk import InputError, Json, Quiet, Talk
+from aevb.runs import read_config
 
 ModelOptions = model_options()
 _DATA = Group("Data", sort_key=0)
+_KEEPING = Group("Keeping what is learned", sort_key=2)
 _DATA_NAMES = ("source", "binarization", "test_fraction", "label_column", "image_shape", "drop_missing", "seed")
 
 
@@ -28,6 +31,8 @@ def fit(
     config: Path | None = None,
     name: str | None = None,
     out: Path = Path("runs"),
+    checkpoint_every: Annotated[float | Literal["never"], Parameter(group=_KEEPING)] = 60.0,
+    resume: Annotated[Path | None, Parameter(group=_KEEPING)] = None,
     model: Annotated[ModelOptions | None, Parameter(name="*")] = None,  # pyright: ignore[reportInvalidTypeForm]
     quiet: Quiet = False,
     json: Json = False,
@@ -35,7 +40,8 @@ def fit(
     """Learn a model of data, and write a report about it.
 
     The results go to a folder of their own in runs/; an earlier run is never overwritten. Ctrl-C ends the learning, and
-    what was learned is kept, measured and drawn.
+    what was learned is kept, measured and drawn. The run itself is saved on the way: after Ctrl-C, a power cut or too
+    few epochs, --resume goes on with it.
 
     Args:
         data: Name of a data set (see `aevb data list`), or a .npy, .npz, .csv or .parquet file, or a folder of such
@@ -49,15 +55,14 @@ def fit(
         config: A file with all settings, such as an earlier run's config.toml; what is given besides goes before it.
         name: Of the run; that of the data if it is not given.
         out: Folder of the runs.
+        checkpoint_every: Seconds between two moments at which the run is saved.
+        resume: Folder of a run to go on with, to the same end as if it had never been cut off. Its settings and data
+            stay; --max-epochs may be another one.
         model: The arguments of VAE.
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
-    from aevb.runs import read_config
-
-    tables = read_config(config) if config else {}
     given = {name: value for name, value in asdict(model).items() if value is not None} if model else {}
-    chosen = _named(config, settings, given, tables.get("model", {}))
     own = {
         "source": data,
         "binarization": binarization,
@@ -66,10 +71,35 @@ def fit(
         "image_shape": image_shape,
         "drop_missing": drop_missing,
     }
+    from aevb.data.checks import check_parameter
+
+    if resume is not None:
+        _check_alone({**own, "config": config, "name": name, **given, "max_epochs": None})
+        config = config_of(resume)
+    tables = read_config(config) if config else {}
+    chosen = _named(config, settings, given, tables.get("model", {}))
     source = _data_settings(own, tables.get("data", {}), chosen["random_state"], config)
-    folder = out / (name or Path(source.source).stem)
     command = shlex.join(["aevb", *sys.argv[1:]]) if Path(sys.argv[0]).name in ("aevb", "__main__.py") else "aevb fit"
-    raise SystemExit(learn(chosen, source, folder, command, Talk(quiet, json)))
+    if resume is not None:
+        folder, command = resume, tables.get("run", {}).get("command", command)
+    else:
+        folder = out / (name or Path(source.source).stem)
+    every = None if checkpoint_every == "never" else checkpoint_every
+    if every is not None:
+        check_parameter("checkpoint_every", every, kind=float, low=0)
+    options = {"checkpoint_every": every, "goes_on": resume is not None}
+    raise SystemExit(learn(chosen, source, folder, command, Talk(quiet, json), **options))
+
+
+def _check_alone(given):
+    """Refuse what would make another run of the one that goes on."""
+    names = [
+        "the data" if name == "source" else "--" + name.replace("_", "-")
+        for name, value in given.items()
+        if value is not None
+    ]
+    if names:
+        raise InputError(f"--resume goes on with a run as it was begun; leave out {', '.join(names)}.")
 
 
 def _data_settings(given, config, random_state, path):

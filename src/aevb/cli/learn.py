@@ -1,23 +1,29 @@
 """From settings to a run folder: what `aevb fit` and `aevb demo` share."""
 
 import sys
+import tempfile
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aevb.cli.interruptions import one_interruption
 from aevb.cli.options import written
 from aevb.cli.talk import InputError, Talk
 from aevb.cli.waiting import waiting
+from aevb.runs import new_run_folder, write_config
 
 if TYPE_CHECKING:
     from aevb.data.trial import DataSettings
 
+CHECKPOINTS = "checkpoints"  # of a run's folder
 _FILES = {
     "model/": "the model: aevb.load",
     "metrics.json": "the numbers above, and how they came about",
     "history.csv": "one row an epoch",
     "config.toml": "the settings; aevb fit --config repeats the run",
+    "checkpoints/": "the run itself; aevb fit --resume goes on with it",
     "*.png, *.svg": "the pictures of the report",
     "explorer.html": "the model itself, to hold in your hands",
     "report.html": "all of it, to look at",
@@ -30,7 +36,17 @@ _GUESSED = {  # as `VAE(likelihood="auto")` does
 }
 
 
-def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: Talk, *, explorer: bool = False) -> int:
+def learn(
+    model: dict,
+    data: "DataSettings",
+    output: Path,
+    command: str,
+    talk: Talk,
+    *,
+    checkpoint_every: float | None = None,
+    goes_on: bool = False,
+    explorer: bool = False,
+) -> int:
     """Learn a model and fill its folder, what is dearest first.
 
     Args:
@@ -39,6 +55,8 @@ def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: T
         output: Folder for the results; the next free one of -2, -3, ... if it holds something.
         command: That was given.
         talk: How to speak.
+        checkpoint_every: Seconds between two checkpoints of the run; None for none.
+        goes_on: Whether `output` is the folder of a run that was cut off.
         explorer: Whether to make the page of `aevb explore` too.
 
     Returns:
@@ -54,6 +72,7 @@ def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: T
         from aevb import VAE
         from aevb.cli.data import downloads
         from aevb.data.trial import prepare
+        from aevb.training.checkpoint import keep_newest, samples_saved
 
         vae = VAE(**model, progress=talk.shows_progress)
         vae._check_parameters()
@@ -63,41 +82,68 @@ def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: T
     talk.say(f"{trial.dataset.title}: {num_learn:,} to learn from, {len(trial.test):,} kept aside.")
     if vae.likelihood == "auto" and vae.decoder is None:
         _say_guess(trial, talk)
-    folder = make_folder(output)
+    folder = output if goes_on else make_folder(output)
     if folder != output:
         talk.say(f"{output} holds an earlier run, which stays as it is; this one goes to {folder}.")
+    if checkpoint_every is None or not isinstance(vae.random_state, int):
+        saving = {}
+    else:
+        saving = {"checkpoint": folder / CHECKPOINTS, "checkpoint_seconds": checkpoint_every}
+    if goes_on:
+        talk.say(f"Going on with {folder} from {samples_saved(folder / CHECKPOINTS):,} samples.")
     try:
-        with talk.notes():
-            vae.fit(trial.learn, validation_data=trial.valid)
+        # First of all: it is what going on begins with, and a disk that is full or read-only is noticed here.
+        write_config(folder, {"run": {"command": command}, "data": data.written(), "model": written(model)})
+        with one_interruption():
+            _fit_and_save(vae, trial, folder, saving, talk)
         with waiting("Measuring and drawing", after=0.5):
-            metrics = fill(folder, vae, trial, data, model, command, explorer=explorer)
+            metrics = fill(folder, vae, trial, data.seed, command, explorer=explorer)
     except KeyboardInterrupt:
         return _give_up(folder)
     except BaseException:
-        if not any(folder.iterdir()):
-            folder.rmdir()
+        _leave_nothing(folder)
         raise
     _say_numbers(talk, metrics, vae, len(trial.test), time.perf_counter() - start)
     for name, what in _FILES.items():
-        if name != "explorer.html" or explorer:
+        if not name.endswith(("/", ".html")) or (folder / name).exists():
             talk.say(f"  {name:14} {what}")
+    if vae.stopped_because_ != "interrupted":
+        keep_newest(folder / CHECKPOINTS)
+    elif saving:
+        talk.say(f"Go on with: aevb fit --resume {folder}")
     talk.end(f"The results are in {folder}: open {folder / 'report.html'}", {"folder": folder, **metrics})
     return 130 if vae.stopped_because_ == "interrupted" else 0
 
 
-def fill(folder: Path, vae, trial, data: "DataSettings", model: dict, command: str, *, explorer: bool = False) -> dict:
-    """Write all files of a run; return its metrics."""
+def _fit_and_save(vae, trial, folder, saving, talk):
+    """Learn and save the model, somewhere else if it cannot be in its folder."""
+    try:
+        with talk.notes():
+            vae.fit(trial.learn, validation_data=trial.valid, **saving)
+        vae.save(folder / "model")
+    except Exception as error:
+        if vae.__sklearn_is_fitted__():
+            error.add_note(f"What was learned is kept in {_save_somewhere(vae, folder)}; aevb.load reads it.")
+        raise
+
+
+def _save_somewhere(vae, folder):
+    try:
+        return vae.save(folder / "model")
+    except OSError:
+        return vae.save(Path(tempfile.mkdtemp(prefix="aevb-")) / "model")
+
+
+def fill(folder: Path, vae, trial, seed: int, command: str, *, explorer: bool = False) -> dict:
+    """Write all files of a run whose model is saved; return its metrics."""
     from aevb import runs
 
-    vae.save(folder / "model")
-    tables = {"run": {"command": command}, "data": data.written(), "model": written(model)}
-    runs.write_config(folder, tables)
     runs.write_history(folder, vae.history_)
     if explorer:  # before the report, which links to it
         from aevb.explorer import write_page
 
         write_page(folder / "explorer.html", vae, trial, name=folder.resolve().name)
-    return write_results(folder, vae, trial, data.seed, command)
+    return write_results(folder, vae, trial, seed, command)
 
 
 def write_results(folder: Path, vae, trial, seed: int, command: str) -> dict:
@@ -124,8 +170,6 @@ def make_folder(output: Path) -> Path:
     Raises:
         InputError: It cannot be made.
     """
-    from aevb.runs import new_run_folder
-
     try:
         return new_run_folder(output)
     except OSError as error:
@@ -135,13 +179,28 @@ def make_folder(output: Path) -> Path:
 
 def _give_up(folder):
     """End after a Ctrl-C that left nothing to show, or came while the results were written."""
-    try:
-        folder.rmdir()
+    if (folder / "model").exists():
+        message = f"Interrupted while the results were written; {folder} holds the model and what else was complete."
+    elif _leave_nothing(folder):
         message = "Interrupted before anything was learned; nothing was written."
-    except OSError:
-        message = f"Interrupted while the results were written; {folder} holds those that were complete."
+    else:
+        message = f"Interrupted; {folder} holds what was learned. Go on with: aevb fit --resume {folder}"
     print(message, file=sys.stderr)
     return 130
+
+
+def _leave_nothing(folder) -> bool:
+    """Remove the folder of a run in which nothing was learned; return whether it was one."""
+    checkpoints = folder / CHECKPOINTS
+    if (folder / "model").exists() or any(checkpoints.glob("chunk-*")):
+        return False
+    for file in (folder / "config.toml", checkpoints / ".lock"):
+        file.unlink(missing_ok=True)
+    with suppress(OSError):  # of somebody else's files
+        if checkpoints.exists():
+            checkpoints.rmdir()
+        folder.rmdir()
+    return True
 
 
 def _say_guess(trial, talk):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aevb.cli.talk import InputError
 from aevb.cli.waiting import waiting
+from aevb.runs import read_config
 
 if TYPE_CHECKING:
     from aevb.data.trial import DataSettings, Trial
@@ -28,19 +29,28 @@ class Run(NamedTuple):
             return prepare(self.data, report)
 
 
+def config_of(folder: Path) -> Path:
+    """Return where a run's settings are.
+
+    Raises:
+        InputError: This is not the folder of a run.
+    """
+    if not (folder / "config.toml").is_file():
+        found = sorted(path.parent.name for path in folder.parent.glob("*/config.toml"))
+        hint = f" Runs in {folder.parent}: {', '.join(found)}." if found else ""
+        raise InputError(f"{folder} is not the folder of a run: it has no config.toml.{hint}")
+    return folder / "config.toml"
+
+
 def open_run(folder: Path) -> Run:
     """Read a run's folder.
 
     Raises:
         ValueError: It is not one, or is damaged.
     """
-    from aevb.runs import read_config
-
-    if not (folder / "config.toml").is_file() or not (folder / "model").is_dir():
-        found = sorted(path.parent.name for path in folder.parent.glob("*/config.toml"))
-        hint = f" Runs in {folder.parent}: {', '.join(found)}." if found else ""
-        raise InputError(f"{folder} is not the folder of a run: it needs config.toml and model/.{hint}")
-    tables = read_config(folder / "config.toml")
+    tables = read_config(config_of(folder))
+    if not (folder / "model").is_dir():
+        raise InputError(f"{folder} has no model yet; aevb fit --resume {folder} goes on with the run.")
     with waiting("Loading JAX and the model"):
         from aevb import load
         from aevb.data.trial import DataSettings

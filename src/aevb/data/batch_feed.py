@@ -34,6 +34,7 @@ class BatchFeed:
 
     num_rows = None
     held_out = None
+    fingerprint = None
 
     def __init__(self, X: Any, read: Callable[[Any, bool], np.ndarray], batch_size: int):
         self.end = "end_of_data" if hasattr(X, "__next__") else "max_epochs"
@@ -57,7 +58,7 @@ class BatchFeed:
         rows = self.head[: self._plan.samples_per_chunk]
         return Source(rows, self.scale), np.arange(len(rows))
 
-    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
+    def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Give a pass, or parts of it if it is long."""
         numbers = count()
         for epoch in range(1, 1 + (1 if self.end == "end_of_data" else max_epochs)):

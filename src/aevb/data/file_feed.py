@@ -24,6 +24,7 @@ from jax import Array
 from aevb.data.chunks import max_steps, regroup
 from aevb.data.scan import rows_in
 from aevb.data.tables import Table
+from aevb.files import digest
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
 from aevb.training.feed import generator, streamed_chunk
 
@@ -79,9 +80,18 @@ class FileFeed:
         rows = next(regroup(self._slices(jax.random.key(0), 0), self.plan.samples_per_chunk))
         return Source(rows, self.scale), np.arange(len(rows))
 
-    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
+    @property
+    def fingerprint(self) -> str:
+        """A checksum of what was seen of the data: their form, the rows held out, and a chunk of the others."""
+        tables = [(table.name, table.num_rows, table.num_columns, str(table.dtype)) for table in self.tables]
+        about = f"{tables} {self.scale} {self.batch_size}".encode()
+        held_out = [] if self.held_out is None else [self.held_out[0].rows]
+        arrays = self.other_rows, self.first()[0].rows, *held_out
+        return digest(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays) + about)
+
+    def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Give the epochs."""
-        for epoch in range(max_epochs):
+        for epoch in self.plan.epochs(first, max_epochs):
             with closing(read_ahead(self._chunks(key, epoch))) as chunks:
                 yield epoch + 1, chunks
 

@@ -4,7 +4,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,21 @@ from aevb.files import digest, parse_json, written_whole
 from aevb.models.parameters import named_leaves
 from aevb.training.position import Position
 
+_FILES = "chunk-*.safetensors"
 _ARRAYS = ("state", "best_state", "reports")  # of a position; all else is plain numbers
 
 
 class CheckpointError(ValueError):
     """A file holds no state, a damaged one, or one of another learner."""
+
+
+class SaveError(Exception):
+    """A run could not be saved; `cause` is the system's error, with a note of what is there still."""
+
+    def __init__(self, cause: OSError, folder: Path):
+        super().__init__(str(cause))
+        cause.add_note(f"The run could not be saved in {folder}; what was saved there before is as it was.")
+        self.cause = cause
 
 
 # ---- one file --------------------------------------------------------------------------------------------------------
@@ -167,7 +177,17 @@ class Checkpoints:
             self.save(position)
 
     def save(self, position: Position) -> None:
-        """Save a position, and remove those that are too old."""
+        """Save a position, and remove those that are too old.
+
+        Raises:
+            SaveError: The system refuses.
+        """
+        try:
+            self._save(position)
+        except OSError as error:
+            raise SaveError(error, self.folder) from error
+
+    def _save(self, position):
         numbers = {name: value for name, value in vars(position).items() if name not in _ARRAYS}
         about = {"purpose": self._purpose, "numbers": numbers, "has_best": position.best_state is not None}
         about["report_steps"] = [len(report[0]) for report in position.reports]
@@ -180,7 +200,7 @@ class Checkpoints:
         self._last = time.perf_counter()
 
     def _files(self):
-        return self.folder.glob("chunk-*.safetensors")
+        return self.folder.glob(_FILES)
 
     def _check_purpose(self, found, path):
         for name, value in self._purpose.items():
@@ -189,6 +209,20 @@ class Checkpoints:
                     f"{path} belongs to another run: its {name} is {_short(found.get(name))}, and now it is "
                     f"{_short(value)}. Choose another folder, or go on with the same settings and data."
                 )
+
+
+def samples_saved(folder) -> int:
+    """Return how many samples the run of a folder had seen when it was saved last; 0 if it never was."""
+    for path in sorted(Path(folder).glob(_FILES), reverse=True):
+        with suppress(CheckpointError):
+            return read_about(path)["numbers"]["samples"]
+    return 0
+
+
+def keep_newest(folder) -> None:
+    """Remove all but the newest checkpoint of a run that is done: going on with more epochs needs no other."""
+    for path in sorted(Path(folder).glob(_FILES))[:-1]:
+        path.unlink()
 
 
 def _lock(file):

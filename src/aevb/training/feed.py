@@ -48,6 +48,10 @@ class ChunkPlan:
         """Return the numbers of an epoch's chunks, counted from the beginning of the run."""
         return range(epoch * self.num_chunks, (epoch + 1) * self.num_chunks)
 
+    def epochs(self, first: int, max_epochs: int) -> range:
+        """Return the epochs (from 0) from the one that a chunk ends or is in."""
+        return range(max(first - 1, 0) // self.num_chunks, max_epochs)
+
     @property
     def samples_per_chunk(self) -> int:
         """Rows that a chunk reads."""
@@ -87,6 +91,11 @@ class Feed(Protocol):
         """Why a run ends that nothing else has ended."""
         ...
 
+    @property
+    def fingerprint(self) -> str | None:
+        """A checksum by which the same data are known again; None if they cannot be had again."""
+        ...
+
     def samples(self, max_epochs: int) -> int | None:
         """Return how many samples a run sees at the most; None if nobody knows."""
         ...
@@ -95,10 +104,11 @@ class Feed(Protocol):
         """Return rows to choose a step size by, and their numbers."""
         ...
 
-    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
+    def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Give what becomes one row of the history, one after the other: its epoch (from 1) and its chunks.
 
-        There is at least one chunk in each.
+        There is at least one chunk in each. A run that goes on from the chunk `first` needs none before the stretch
+        that this chunk is in or follows.
         """
         ...
 
@@ -148,9 +158,9 @@ class Resident:
         """Return all rows."""
         return self.source, self.train_rows
 
-    def stretches(self, key: Array, max_epochs: int) -> Generator[tuple[int, Iterator[Chunk]]]:
+    def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Give the epochs."""
-        for epoch in range(max_epochs):
+        for epoch in ChunkPlan.of(self.num_rows, self.batch_size).epochs(first, max_epochs):
             yield epoch + 1, self.chunks(key, epoch)
 
     def chunks(self, key: Array, epoch: int, first: int = 0) -> Iterator[Chunk]:

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from aevb.training.checkpoint import Checkpoints
+from aevb.training.checkpoint import Checkpoints, SaveError
 from aevb.training.chunk_steps import chunk_steps
 from aevb.training.diagnosis import DivergedError, check_finite, diagnose
 from aevb.training.evaluation import bound_terms
@@ -46,7 +46,7 @@ class Trained:
     state: Any
     history: list[dict] = field(default_factory=list)
     stopped_because: str = "max_epochs"
-    error: BaseException | None = None  # of data that failed after something was learned
+    error: BaseException | None = None  # of data, or of a disk, that failed after something was learned
 
 
 def train(
@@ -106,8 +106,8 @@ def train_on(
     """Run a learner on the chunks of a feed; all else is as for :func:`train`.
 
     If a number becomes infinite or none, the run goes back to the state before that chunk, halves the learning rate and
-    tries again, five times in all. If the data fail after something was learned, that is kept, and the error is in the
-    result.
+    tries again, five times in all. If the data fail after something was learned, or the disk does, that is kept, and
+    the error is in the result.
 
     Args:
         learner: See :class:`aevb.learners.Learner`.
@@ -147,7 +147,10 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
         return now.recorded(row | {"seconds": time.perf_counter() - begin})
 
     bar = Progress(progress, total=feed.samples(max_epochs))
-    with bar, closing(feed.stretches(order_key, max_epochs)) as stretches:  # a thread that reads ahead ends with them
+    with (
+        bar,
+        closing(feed.stretches(order_key, max_epochs, now.next_chunk)) as stretches,
+    ):  # and the thread that reads ahead
         try:
             for epoch, chunks in stretches:
                 last = -1
@@ -172,7 +175,7 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
             stopped_because = "interrupted"
             if now.samples:
                 bar.note(f"Interrupted: keeping what was learned from {now.samples:,} samples.")
-        except FeedError as error:
+        except (FeedError, SaveError) as error:
             if not now.samples:
                 raise error.cause from None
             stopped_because, failure = "failed", error.cause
@@ -182,10 +185,13 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
             stopped_because = "diverged"
             message = f"{error} Training stopped at the last good state before that step."
             warnings.warn(message, RuntimeWarning, stacklevel=4)
+    if checkpoints is not None and now.samples and failure is None:
+        try:
+            checkpoints.save(now)
+        except SaveError as error:
+            failure = error.cause
     if now.reports and not now.history and stopped_because in ("interrupted", "failed"):
         now = record(now, epoch)  # of an epoch that may be days long, the part that was done
-    if checkpoints is not None and now.samples:
-        checkpoints.save(now)
     best = now.state if now.best_state is None else now.best_state
     return Trained(best, list(now.history), stopped_because, failure)
 

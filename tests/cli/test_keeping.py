@@ -1,0 +1,183 @@
+"""`aevb fit` that is cut off: what was learned is kept, a sentence says where, and `--resume` goes on with it."""
+
+import errno
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from aevb import load
+from aevb.cli import run
+from aevb.data import load_dataset
+from aevb.training.progress import Progress
+
+DIGITS = load_dataset("digits").rows
+TINY = ["digits", "--latent-dim", "2", "--hidden", "10", "--quiet"]
+
+
+@pytest.fixture(autouse=True)
+def _few_pictures(monkeypatch):
+    monkeypatch.setattr("aevb.cli.learn.write_results", lambda *_: {"epochs": 0, "training_seconds": 0})
+    monkeypatch.setattr("aevb.cli.learn._say_numbers", lambda *_: None)
+
+
+def interrupt_after(calls, monkeypatch, then=lambda: None):
+    """Let Ctrl-C come after so many chunks."""
+    seen = iter(range(10**9))
+
+    def advance(self, samples, name, value):
+        if next(seen) == calls - 1:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            finally:
+                then()
+
+    monkeypatch.setattr(Progress, "advance", advance)
+
+
+def same(one, other):
+    np.testing.assert_array_equal(load(one / "model").transform(DIGITS), load(other / "model").transform(DIGITS))
+
+
+def test_a_run_that_was_interrupted_goes_on_to_the_same_end(tmp_path, monkeypatch, capsys):
+    epochs = [*TINY[:-1], "--max-epochs", "4", "--out", str(tmp_path)]
+    assert run(["fit", *epochs, "--name", "whole"]) == 0
+    assert len(list((tmp_path / "whole" / "checkpoints").glob("chunk-*"))) == 1
+    with monkeypatch.context() as patch:
+        interrupt_after(2, patch)
+        assert run(["fit", *epochs, "--name", "cut"]) == 130
+    assert f"Go on with: aevb fit --resume {tmp_path / 'cut'}" in capsys.readouterr().out
+    assert run(["fit", "--resume", str(tmp_path / "cut")]) == 0
+    assert f"Going on with {tmp_path / 'cut'} from 2,800 samples." in capsys.readouterr().out
+    same(tmp_path / "cut", tmp_path / "whole")
+    assert (tmp_path / "cut" / "config.toml").read_text() == (tmp_path / "whole" / "config.toml").read_text().replace(
+        "whole", "cut"
+    )
+    # A run that is done goes on with more epochs.
+    assert run(["fit", "--resume", str(tmp_path / "cut"), "--max-epochs", "5"]) == 0
+    assert len(load(tmp_path / "cut" / "model").history_) == 5
+
+
+def test_a_second_ctrl_c_waits_until_the_model_is_saved(tmp_path, monkeypatch, capsys):
+    interrupt_after(2, monkeypatch, then=lambda: signal.raise_signal(signal.SIGINT))
+    assert run(["fit", *TINY, "--out", str(tmp_path)]) == 130
+    assert "holds the model" in capsys.readouterr().err
+    assert load(tmp_path / "digits" / "model").stopped_because_ == "interrupted"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["digits"], "leave out the data"),
+        (["--latent-dim", "3"], "leave out --latent-dim"),
+        (["--config", "x.toml", "--name", "x"], "leave out --config, --name"),
+    ],
+)
+def test_a_run_goes_on_as_it_was_begun(more, words, tmp_path, capsys):
+    assert run(["fit", "--resume", str(tmp_path), *more]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_what_is_no_run_cannot_go_on(tmp_path, capsys):
+    assert run(["fit", "--resume", str(tmp_path / "nothing")]) == 2
+    assert "is not the folder of a run" in capsys.readouterr().err
+    assert run(["fit", *TINY, "--checkpoint-every", "-1", "--out", str(tmp_path)]) == 2
+    assert "checkpoint_every=-1" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_runs_at_the_same_moment_get_folders_of_their_own(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from aevb.runs import new_run_folder
+
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: new_run_folder(tmp_path / "run"), range(40)))
+    assert len(set(folders)) == 40
+
+
+def fill_the_disk(monkeypatch, full):
+    """Let every file of these folders fail to be written."""
+    from aevb import files
+
+    sync = files._sync
+
+    def failing(path):
+        if any(str(path).startswith(str(folder)) for folder in full):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        sync(path)
+
+    monkeypatch.setattr(files, "_sync", failing)
+
+
+def test_a_disk_that_is_full_from_the_start_is_noticed_before_any_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("aevb.vae.VAE.fit", lambda *_, **__: pytest.fail("it learned"))
+    fill_the_disk(monkeypatch, [tmp_path])
+    assert run(["fit", *TINY, "--out", str(tmp_path)]) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("fails", ["checkpoints", "model", "both"])
+def test_a_disk_that_fills_up_costs_nothing(fails, tmp_path, monkeypatch, capsys):
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "digits"
+    elsewhere.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    full = [folder / name for name in ("checkpoints", "model") if fails in (name, "both")]
+    fill_the_disk(monkeypatch, full)
+    assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "No space left on device" in said
+    assert said.count("\n") == 1
+    kept = re.search(r"What was learned is kept in (\S+);", said)
+    assert kept is not None
+    assert kept[1].startswith(str(folder if fails == "checkpoints" else elsewhere))
+    assert len(load(kept[1]).history_) == 2
+
+
+def test_the_command_that_failed_goes_on_when_there_is_space_again(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        fill_the_disk(patch, [tmp_path / "digits" / "model"])
+        patch.setattr("tempfile.tempdir", str(tmp_path))
+        assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path)]) == 2
+    assert run(["fit", "--resume", str(tmp_path / "digits"), "--quiet"]) == 0
+    assert load(tmp_path / "digits" / "model").stopped_because_ == "max_epochs"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_run_ended_from_outside_goes_on_to_the_same_end(number, tmp_path):
+    """As users have it: another process, with pictures; the terminal is closed, or the process killed."""
+    command = [sys.executable, "-m", "aevb", "fit", *TINY[:-1], "--max-epochs", "300", "--patience", "none"]
+    command += ["--out", str(tmp_path), "--checkpoint-every", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while len(list(tmp_path.glob("digits/checkpoints/chunk-*"))) < 3:
+            time.sleep(0.01)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == {signal.SIGKILL: -9}.get(number, 130)
+    assert "Traceback" not in err
+    if number in (signal.SIGINT, signal.SIGTERM):
+        assert out.splitlines()[-1].startswith(f"The results are in {tmp_path / 'digits'}")
+    if number != signal.SIGKILL:
+        assert load(tmp_path / "digits" / "model").stopped_because_ == "interrupted"
+    shutil.copytree(tmp_path / "digits", tmp_path / "copy")
+    assert run(["fit", "--resume", str(tmp_path / "digits"), "--quiet"]) == 0
+    options = ["--max-epochs", "300", "--patience", "none", "--checkpoint-every", "never"]
+    assert run(["fit", *TINY, *options, "--name", "whole", "--out", str(tmp_path)]) == 0
+    same(tmp_path / "digits", tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_folder_that_is_read_only_is_refused(tmp_path, capsys):
+    tmp_path.chmod(0o500)
+    assert run(["fit", *TINY, "--out", str(tmp_path)]) == 2
+    assert "cannot write there" in capsys.readouterr().err
