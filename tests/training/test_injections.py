@@ -1,0 +1,115 @@
+"""A hundred numbers that are none, put into noise, weights or data at random steps: none stays unnoticed or is kept."""
+
+import re
+import warnings
+from dataclasses import dataclass
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from sklearn.datasets import load_digits
+
+from aevb import VAE, load
+from aevb.learners import AEVB
+from aevb.models import split, standard_models
+from aevb.networks import initialize
+from aevb.training import Resident, Source, feed, loop, train_on
+from aevb.training.checkpoint import Checkpoints
+
+X = (load_digits().data / 16).astype(np.float32)[:400, ::4]
+EPOCHS, STEPS, CHUNK = 3, 20, 5  # chunks of five steps, twenty steps an epoch
+LEARNING_RATE = 1e-2
+NOISE, WEIGHTS = 0, 1
+
+
+@dataclass(frozen=True)
+class Injected(AEVB):
+    """A learner that meets nan in one step, as long as its learning rate is above a limit; both stand in its memory."""
+
+    def step(self, state, batch, noise, places):
+        count, kind, bad_step, limit = state.memory
+        is_now = (count == bad_step) & (state.learning_rate > limit)
+        noise = jnp.where(is_now & (kind == NOISE), jnp.nan, noise)
+        first, *others = jax.tree.leaves(state.parameters)
+        first = first.at[0].set(jnp.where(is_now & (kind == WEIGHTS), jnp.nan, first[0]))
+        parameters = jax.tree.unflatten(jax.tree.structure(state.parameters), [first, *others])
+        after, report = super().step(state._replace(parameters=parameters), batch, noise, places)
+        return after._replace(memory=(count + 1, kind, bad_step, limit)), report
+
+
+@cache
+def start():
+    models = initialize(standard_models(16, 2, (4,), "bernoulli"), jax.random.key(0))
+    learner = Injected(split(models).skeleton, len(X))
+    return learner, learner.init(models, LEARNING_RATE, jax.random.key(0))
+
+
+def is_finite(tree):
+    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree) if np.asarray(leaf).dtype.kind == "f")
+
+
+def run(kind, step, limit, folder):
+    learner, state = start()
+    state = state._replace(memory=(jnp.asarray(0), jnp.asarray(kind), jnp.asarray(step), jnp.asarray(limit)))
+    data = Resident(Source(X), np.arange(len(X)), 20)
+    options = {"key": jax.random.key(1), "max_epochs": EPOCHS, "checkpoints": Checkpoints(folder, {}, every=0.0)}
+    return train_on(learner, state, data, **options)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 66))])
+def test_in_noise_and_weights(seed, tmp_path, monkeypatch):
+    monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", CHUNK)
+    generator = np.random.default_rng(seed)
+    kind, step, lasts = seed % 2, int(generator.integers(EPOCHS * STEPS)), bool(generator.random() < 0.5)
+    limit = 0.0 if lasts else LEARNING_RATE / 3  # else two halvings help
+    names_step = re.compile(rf"at step {step}, with rows? \d.*halved")
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        if lasts and step < CHUNK:  # nothing was learned before
+            trained = None
+            with pytest.raises(FloatingPointError) as error:
+                run(kind, step, limit, tmp_path)
+            warnings.warn(str(error.value), stacklevel=1)
+        else:
+            trained = run(kind, step, limit, tmp_path)
+    said = [str(warning.message) for warning in warned]
+    assert len(said) == (loop.MAX_HALVINGS + 1 if lasts else 2)
+    assert all(names_step.search(text) for text in said)
+    term = "The reconstruction term" if kind == NOISE else "The (reconstruction term|KL divergence|gradient)"
+    assert all(re.match(term, text) for text in said)
+    if trained is not None:
+        assert is_finite(trained.state)
+        assert trained.stopped_because == ("diverged" if lasts else "max_epochs")
+        assert len(trained.history) == (step // STEPS if lasts else EPOCHS)
+        assert all(np.isfinite(row["lower_bound"]) for row in trained.history)
+    files = list(tmp_path.glob("chunk-*"))
+    assert bool(files) == (trained is not None)
+    assert all(is_finite(load_file(path)) for path in files)
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 34))])
+def test_in_data_that_a_program_gives(seed, tmp_path):
+    generator = np.random.default_rng(seed)
+    number, row, column = int(generator.integers(1, 40)), int(generator.integers(50)), int(generator.integers(16))
+    bad = generator.choice([np.nan, np.inf, -np.inf])
+
+    def batches():
+        for place in range(40):
+            batch = X[place % 8 * 50 :][:50].copy()
+            if place == number:
+                batch[row, column] = bad
+            yield batch
+
+    setting = {"latent_dim": 2, "hidden": (4,), "batch_size": 20, "likelihood": "bernoulli", "progress": False}
+    vae = VAE(**setting)
+    with pytest.raises(ValueError, match=rf"batch {number} \(from 0\).*row {row}, column {column} is {bad}") as error:
+        vae.fit(batches())
+    if "is kept in the model" in str(getattr(error.value, "__notes__", "")):
+        vae.save(tmp_path / "model")
+        assert np.isfinite(load(tmp_path / "model").transform(X)).all()
+    else:  # the first rows, by which units and likelihood are decided
+        assert not hasattr(vae, "generative_")
+        assert number * 50 < 20 * 50 * 2
