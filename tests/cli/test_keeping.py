@@ -161,7 +161,7 @@ def test_a_run_ended_from_outside_goes_on_to_the_same_end(number, tmp_path):
         while len(list(tmp_path.glob("digits/checkpoints/chunk-*"))) < 3:
             time.sleep(0.01)
         process.send_signal(number)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=500)
     assert process.returncode == {signal.SIGKILL: -9}.get(number, 130)
     assert "Traceback" not in err
     if number in (signal.SIGINT, signal.SIGTERM):

@@ -1,0 +1,96 @@
+"""Data at scales that make others fail: learned without a number that is none, or refused with what to rescale.
+
+The columns are standardized inside, so that units change nothing but the density's own: the bound of c X is that of X
+minus the sum of log c.
+"""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+
+from aevb import VAE
+
+GENERATOR = np.random.default_rng(0)
+X = (GENERATOR.normal(size=(400, 2)) @ GENERATOR.normal(size=(2, 6)) + 0.3 * GENERATOR.normal(size=(400, 6))).astype(
+    np.float64
+)
+SMALL = {"latent_dim": 2, "hidden": (4,), "batch_size": 20, "max_epochs": 6, "progress": False}
+PIXELS = np.clip(np.rint(60 * X + 120), 0, 255)
+
+
+def fit(data, **arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vae = VAE(**{**SMALL, **arguments}).fit(data)
+    assert all(np.isfinite(value) for row in vae.history_ for value in row.values())
+    for found in (vae.transform(data), vae.score_samples(data), vae.sample(20), vae.reconstruct(data)):
+        assert np.isfinite(found).all()
+    return vae
+
+
+@cache
+def plain():
+    return fit(X)
+
+
+@pytest.mark.parametrize(
+    "scales",
+    [
+        np.full(6, 1e6),
+        np.full(6, 1e-6),
+        np.array([1e6, 1e-6, 1.0, 1e4, 1e-4, 1.0]),
+        np.array([1e30, 1e-30, 1.0, 1.0, 1.0, 1.0]),
+    ],
+    ids=["1e6", "1e-6", "mixed", "1e30 and 1e-30"],
+)
+def test_units_do_not_matter(scales):
+    vae = fit(X * scales)
+    np.testing.assert_allclose(vae.transform(X * scales), plain().transform(X), atol=2e-3)
+    np.testing.assert_allclose(vae.sample(20) / scales, plain().sample(20), atol=2e-3)
+    expected = [row["lower_bound"] - np.log(scales).sum() for row in plain().history_]
+    np.testing.assert_allclose([row["lower_bound"] for row in vae.history_], expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e5])
+def test_a_large_offset_costs_no_more_than_its_digits(offset):
+    """Rows arrive as float32, which holds 7 digits: of 1e5 + x two decimals are left."""
+    vae = fit((X + offset).astype(np.float32))
+    assert vae.score((X + offset).astype(np.float32)) == pytest.approx(plain().score(X), abs=0.5)
+
+
+@pytest.mark.parametrize("data", [PIXELS, PIXELS.astype(np.uint8)], ids=["float", "bytes"])
+def test_pixels_up_to_255(data):
+    vae = fit(data)
+    assert vae.likelihood_ == ("bernoulli" if data.dtype == np.uint8 else "gaussian")
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0, 1e6])
+def test_a_constant_column_of_real_numbers_is_named_with_what_to_do(value):
+    """Its density has no bound; of zeros and ones a constant is learned."""
+    data = X.copy()
+    data[:, 2] = value
+    with pytest.raises(ValueError, match=f"column 2 is constant .every row has {value}.*Drop it with"):
+        fit(data)
+
+
+@pytest.mark.parametrize("likelihood", ["auto", "bernoulli"])
+def test_one_row_many_times(likelihood):
+    data = np.repeat(PIXELS[:1] / 255, 400, axis=0)
+    vae = fit(data, likelihood=likelihood)
+    np.testing.assert_allclose(vae.reconstruct(data[:1]), data[:1], atol=0.5)
+
+
+@pytest.mark.parametrize("value", [1e4, 1e8, 1e15])
+def test_one_number_far_out(value):
+    data = X.copy()
+    data[5, 3] = value
+    fit(data)
+
+
+def test_numbers_beyond_float32_are_refused():
+    data = X.copy()
+    data[5, 3] = 1e300
+    with pytest.raises(ValueError, match=r"row 5, column 3.*1e\+300"):
+        fit(data)
