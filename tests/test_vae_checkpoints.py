@@ -48,11 +48,37 @@ def test_another_run_is_refused(tmp_path, arguments, data, words):
 def test_what_cannot_be_resumed_is_refused(tmp_path):
     with pytest.raises(ValueError, match="whole number as random_state"):
         VAE(**SMALL, random_state=None).fit(X, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="data that fit into memory"):
+    with pytest.raises(ValueError, match="data that can be read again"):
         VAE(**SMALL).fit(iter([X, X]), checkpoint=tmp_path)
     with pytest.raises(ValueError, match="checkpoint_seconds=-1"):
         VAE(**SMALL).fit(X, checkpoint=tmp_path, checkpoint_seconds=-1)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_read_a_piece_at_a_time_is_resumed_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("aevb.data.training_data.IN_MEMORY_BYTES", 1000)
+    monkeypatch.setattr("aevb.data.chunks.CHUNK_BYTES", 2400)
+    np.save(tmp_path / "X.npy", X)
+    small, folder = {**SMALL, "max_epochs": 3}, tmp_path / "run"
+    VAE(**small).set_params(max_epochs=1).fit(tmp_path / "X.npy", checkpoint=folder)
+    same(VAE(**small).fit(tmp_path / "X.npy", checkpoint=folder), VAE(**small).fit(tmp_path / "X.npy"))
+    np.save(tmp_path / "X.npy", 1 - X)
+    with pytest.raises(ValueError, match="belongs to another run: its data"):
+        VAE(**small).fit(tmp_path / "X.npy", checkpoint=folder)
+
+
+def test_a_save_that_fails_ends_the_run_with_what_was_learned_in_the_model(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("aevb.training.checkpoint.write_state", fail)
+    vae = VAE(**SMALL)
+    with pytest.raises(OSError, match="No space left") as error:
+        vae.fit(X, checkpoint=tmp_path / "run", checkpoint_seconds=0)
+    assert "could not be saved" in error.value.__notes__[0]
+    assert "is kept in the model" in error.value.__notes__[1]
+    assert len(vae.history_) == 1
+    assert np.isfinite(vae.transform(X)).all()
 
 
 PROGRAM = f"""

@@ -89,13 +89,26 @@ def test_a_finished_run_is_not_run_again(tmp_path):
     assert len(run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=EPOCHS + 1).history) == EPOCHS + 1
 
 
-def test_an_interrupted_run_is_saved_at_once(tmp_path):
-    def stop(row):
-        raise KeyboardInterrupt
+class Interrupted(Checkpoints):
+    """Is met by Ctrl-C after the n-th chunk, long before it would save."""
 
-    run(AEVB, Checkpoints(tmp_path, PURPOSE, every=1e9), callback=stop)
+    def __init__(self, folder, number):
+        super().__init__(folder, PURPOSE, every=1e9)
+        self.number = number
+
+    def offer(self, position):
+        if position.next_chunk == self.number:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_an_interrupted_run_is_saved_at_once(number, tmp_path):
+    cut, whole = run(AEVB, Interrupted(tmp_path, number)), run(AEVB)
+    assert cut.stopped_because == "interrupted"
+    assert len(cut.history) == 1  # of the first epoch, though it was not done
     found = run(AEVB, Checkpoints(tmp_path, PURPOSE))
-    assert eqx.tree_equal(found.state, run(AEVB).state)
+    assert eqx.tree_equal(found.state, whole.state)
+    assert without_time(found.history) == without_time(whole.history)
 
 
 def test_early_stopping_is_remembered(tmp_path):
