@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 
+import aevb.explorer
 from aevb import VAE, load, runs
 from aevb.cli import run
 from aevb.cli.options import arguments, written
@@ -200,3 +201,11 @@ def test_full_vb_gives_the_means_of_its_weights(trial_of, visit, tmp_path):
     z = np.array([[0.3, -1.0]], np.float32)
     found = opened.value("[...app.model.decode(Float32Array.from([0.3, -1])).mu]")
     np.testing.assert_allclose(found, np.asarray(vae.generative_.mean.decoder(z).mean)[0], atol=2e-3)
+
+
+def test_labels_have_the_colours_of_the_report():
+    from aevb.report.canvas import COLOURS
+
+    script = (Path(aevb.explorer.__file__).parent / "page" / "palette.js").read_text(encoding="utf-8")
+    listed = script.split("COLOURS = [")[1].split("]")[0]
+    assert tuple(re.findall("#[0-9a-f]{6}", listed)) == COLOURS

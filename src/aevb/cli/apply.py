@@ -54,7 +54,7 @@ def encode(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = F
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
-    apply(run, data, Task("codes.npy", lambda vae, X: vae.transform(X), _code_names), output, Talk(quiet, json))
+    apply(run, data, Task("codes.npy", lambda run, X: run.vae.transform(X), _code_names), output, Talk(quiet, json))
 
 
 def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = False, json: Json = False) -> None:
@@ -68,7 +68,7 @@ def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quie
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
-    task = Task("reconstructed_rows.npy", lambda vae, X: vae.reconstruct(X), bands=("original", "reconstruction"))
+    task = Task("reconstructed_rows.npy", lambda run, X: run.vae.reconstruct(X), bands=("original", "reconstruction"))
     apply(run, data, task, output, Talk(quiet, json))
 
 
@@ -76,7 +76,7 @@ class Task(NamedTuple):
     """What a command does with rows."""
 
     file: str  # where the result goes if nothing is said
-    compute: Callable  # of the model and the rows
+    compute: Callable  # of the run and the rows
     names: Callable | None = None  # of the result's columns, of the run; None for those of the data
     bands: tuple[str, str] | None = None  # names of rows and result in a picture; None if there is none
     is_raw: bool = False  # whether the rows are no data as the model knows them: they are taken as they come
@@ -92,7 +92,7 @@ def apply(run: Path, data: str, task: Task, output: Path | None, talk: Talk) -> 
     with waiting("Reading the data"):
         rows = read_rows(opened, data, is_raw=task.is_raw)
     with waiting("Computing"), talk.notes():
-        result = task.compute(opened.vae, rows)
+        result = task.compute(opened, rows)
     if output.suffix == ".png" and task.bands:
         _draw(output, opened, dict(zip(task.bands, (rows, result), strict=True)))
     else:

@@ -41,7 +41,7 @@ def denoise(
     """
     options: dict[str, Any] = {"noise": noise, "level": level, "method": method}
     bands = ("noisy image", "denoised image")
-    task = Task("denoised_rows.npy", lambda vae, X: vae.denoise(X, **options), bands=bands, is_raw=True)
+    task = Task("denoised_rows.npy", lambda run, X: run.vae.denoise(X, **options), bands=bands, is_raw=True)
     apply(run, data, task, output, Talk(quiet, json))
 
 
@@ -65,7 +65,7 @@ def inpaint(
         json: Print one JSON object.
     """
     bands = ("image with holes", "completed image")
-    task = Task("filled_rows.npy", lambda vae, X: vae.impute(X, method=method), bands=bands, is_raw=True)
+    task = Task("filled_rows.npy", lambda run, X: run.vae.impute(X, method=method), bands=bands, is_raw=True)
     apply(run, data, task, output, Talk(quiet, json))
 
 
@@ -90,9 +90,9 @@ def super_resolve(
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
-    from aevb.cli.run_folder import open_run
 
-    options: dict[str, Any] = {"image_shape": open_run(run).trial().dataset.image_shape, "method": method}
-    bands = ("small image", "resolved image")
-    task = Task("resolved_rows.npy", lambda vae, X: vae.super_resolve(X, factor, **options), bands=bands, is_raw=True)
+    def compute(run, X):
+        return run.vae.super_resolve(X, factor, image_shape=run.trial().dataset.image_shape, method=method)
+
+    task = Task("resolved_rows.npy", compute, bands=("small image", "resolved image"), is_raw=True)
     apply(run, data, task, output, Talk(quiet, json))
