@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aevb.cli.options import written
+from aevb.cli.output import check_folder
 from aevb.cli.talk import InputError, Talk
 from aevb.cli.waiting import waiting
 
@@ -48,6 +49,7 @@ def learn(model: dict, data: "DataSettings", output: Path, command: str, talk: T
         ValueError: Something given cannot be used; nothing has been written then.
     """
     start = time.perf_counter()
+    check_folder(output)
     if find_spec("matplotlib") is None:
         raise InputError("The report needs Matplotlib: pip install 'aevb[demo]'")
     with waiting("Loading JAX and the data"), talk.notes():
