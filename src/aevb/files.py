@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from aevb.errors import WrongTypeError, shown
+
 
 @contextmanager
 def written_whole(path) -> Iterator[Path]:
@@ -48,6 +50,26 @@ def _sync(path):
         os.fsync(number)
     finally:
         os.close(number)
+
+
+def check_path(name: str, value) -> Path:
+    """Return the path that was given as an argument; refuse what is none."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise WrongTypeError(f"{name}={shown(value)} is no path. Give the name of a folder.")
+    return Path(value)
+
+
+def why_not_writable(folder) -> str | None:
+    """Return why nothing can be written into a folder that is there or would be made, if so; nothing is made.
+
+    Example:
+        >>> why_not_writable("/dev/null/runs")
+        '/dev/null is a file'
+    """
+    nearest = next(place for place in (Path(folder).absolute(), *Path(folder).absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        return f"{nearest} is a file"
+    return None if os.access(nearest, os.W_OK) else f"no permission to write to {nearest}"
 
 
 def digest(data: bytes, kind: str = "sha256") -> str:

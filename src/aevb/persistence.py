@@ -22,7 +22,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-from aevb.files import digest, parse_json, sealed, unsealed, written_whole
+from aevb.files import check_path, digest, parse_json, sealed, unsealed, written_whole
 from aevb.models import LIKELIHOODS, OWN_PARTS, named_leaves, split
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> "
     Raises:
         ModelFileError: The folder is no model, is damaged, or is of a newer format.
     """
-    folder = Path(folder)
+    folder = _checked_path(folder)
     _check_is_there(folder)
     own = {"prior": prior, "encoder": encoder, "decoder": decoder}
     with _blaming(folder):
@@ -151,6 +151,13 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> "
         vae = _unfitted(description, own, optimizer)
         _fill(vae, arrays, with_optimizer=not description["own_optimizer"] or optimizer is not None)
         return vae
+
+
+def _checked_path(folder):
+    try:
+        return check_path("folder", folder)
+    except ValueError as error:
+        raise ModelFileError(str(error)) from None
 
 
 @contextmanager

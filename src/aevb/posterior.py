@@ -12,6 +12,7 @@ import optax
 from numpyro.distributions import Distribution
 
 from aevb.data.checks import check_parameter
+from aevb.errors import WrongTypeError, shown
 from aevb.inference.fitted import FittedPosterior
 from aevb.inference.importance import log_mean_exp
 from aevb.inference.log_weights import check_start, log_weights_of
@@ -32,7 +33,7 @@ from aevb.models import (
     unused_variables,
 )
 from aevb.training import train
-from aevb.training.records import Records, check_records
+from aevb.training.records import Records, check_numbers, check_records
 
 STEPS_AT_ONCE = 250  # of which the history has one row, where there are no minibatches
 NUM_DRAWS = 2000  # for the bound, its error and k-hat
@@ -123,10 +124,11 @@ def fit_posterior(
     model = _read_log_joint(log_joint)
     _check_arguments(model, data, local_variables, local_posterior, batch_size, num_samples, max_steps, optimizer)
     learning_rate = _learning_rate(learning_rate, posterior, optimizer)
-    check_parameter("random_state", random_state, kind=int, low=0)
+    check_parameter("random_state", random_state, kind=int, low=0, high=2**32 - 1)
     if num_data is not None:
-        check_parameter("num_data", num_data, kind=int, low=1)
+        check_parameter("num_data", num_data, kind=int, low=1, high=2**53)
     q = _read_posterior(posterior, variables)
+    check_numbers(data)
     num_rows = 1 if model.log_likelihood is None else check_records(data)
     local = _read_local(local_posterior, local_variables, num_rows)
     whole = batch_size is None or batch_size >= num_rows
@@ -180,8 +182,10 @@ def _check_arguments(model, data, local_variables, local_posterior, batch_size, 
 
 def _read_log_joint(log_joint) -> LogJoint:
     parts = log_joint if isinstance(log_joint, tuple) else (log_joint,)
-    if len(parts) > 2 or not all(map(callable, parts)):
-        raise TypeError(f"log_joint: got {log_joint!r}; expected a function, or the pair (log_prior, log_likelihood).")
+    if len(parts) not in (1, 2) or not all(map(callable, parts)):
+        raise WrongTypeError(
+            f"log_joint: got {shown(log_joint)}; expected a function, or the pair (log_prior, log_likelihood)."
+        )
     return LogJoint(*parts)
 
 
@@ -205,16 +209,28 @@ def _read_posterior(posterior, variables) -> Posterior:
 def _learnable(name, part):
     if isinstance(part, Distribution):
         return Learnable(part)
-    if callable(part) and isinstance(part(), Distribution):
+    if callable(part) and not isinstance(part, type) and isinstance(_called(part), Distribution):
         return part
-    raise TypeError(
-        f"{name}: got {part!r}; expected {', '.join(map(repr, POSTERIOR_FAMILIES))}, a numpyro distribution, an "
+    raise WrongTypeError(
+        f"{name}: got {shown(part)}; expected {', '.join(map(repr, POSTERIOR_FAMILIES))}, a numpyro distribution, an "
         "Equinox module that returns one when called without arguments, or a dictionary of these by variable."
     )
 
 
+def _called(part):
+    try:
+        return part()
+    except TypeError:
+        return None
+
+
 def _read_local(local_posterior, local_variables, num_rows):
     if not isinstance(local_posterior, str):
+        if not callable(local_posterior):
+            raise WrongTypeError(
+                f"local_posterior={shown(local_posterior)}: give a family, or an encoder, a module from one "
+                "datapoint to a numpyro distribution."
+            )
         return Amortized(local_posterior)
     check_parameter("local_posterior", local_posterior, choices=POSTERIOR_FAMILIES)
     return None if local_variables is None else RowByRow(local_posterior, describe(local_variables), num_rows)

@@ -16,6 +16,7 @@ from typing import Any
 
 from aevb.files import written_whole
 
+TABLES = ("run", "data", "model")  # of a `config.toml`
 _PACKAGES = ("aevb", "equinox", "jax", "numpy", "numpyro", "optax", "scikit-learn")
 
 
@@ -72,11 +73,16 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
         ValueError: Naming the file and the place.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}.") from error
+    for name, table in tables.items():
+        if name not in TABLES or not isinstance(table, dict):
+            given = f"[{name}]" if isinstance(table, dict) else f"{name} = {table!r}"
+            raise ValueError(f"{path}: {given} is not known. It may hold the tables {', '.join(TABLES)}.")
+    return tables
 
 
 def write_history(folder: Path, history: list[dict]) -> None:

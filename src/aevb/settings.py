@@ -1,13 +1,20 @@
 """What the arguments of `VAE` may be, and which of its methods they leave."""
 
+import numbers
+
+import jax
 import numpy as np
 import optax
+from numpyro.distributions import Distribution
 
-from aevb.data.checks import check_parameter
+from aevb.data.checks import check_parameter, read_random_state
+from aevb.errors import WrongTypeError, shown
 from aevb.estimators import ESTIMATORS
 from aevb.learners import LEARNERS, OPTIMIZERS
-from aevb.models import LIKELIHOODS, POSTERIORS
+from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, check_real_support
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
+
+MAX_WIDTH = 10**6
 
 
 def check_settings(vae) -> None:
@@ -16,7 +23,7 @@ def check_settings(vae) -> None:
     Raises:
         ValueError: Naming the argument, what was given, and what is allowed.
     """
-    check_parameter("latent_dim", vae.latent_dim, kind=int, low=1)
+    check_parameter("latent_dim", vae.latent_dim, kind=int, low=1, high=_highest(vae.latent_dim))
     check_parameter("likelihood", vae.likelihood, choices=("auto", *LIKELIHOODS))
     check_parameter("activation", vae.activation, choices=ACTIVATIONS)
     check_parameter("posterior", vae.get_params()["posterior"], choices=POSTERIORS)
@@ -38,18 +45,39 @@ def check_settings(vae) -> None:
     if vae.forgetting and vae.optimizer != "adagrad":
         raise ValueError(f"forgetting={vae.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
     for width in vae._hidden_widths():
-        check_parameter("hidden", width, kind=int, low=1)
+        check_parameter("hidden", width, kind=int, low=1, high=_highest(width))
     if vae.learner == "full-vb":
         check_parameter("estimator (learner='full-vb')", vae.estimator, choices=("sgvb-b", "sgvb-a"))
     if not isinstance(vae.amortized, bool | np.bool_):
         raise ValueError(f"amortized={vae.amortized!r} has to be True or False.")
     if vae.learner != "aevb" and not vae.amortized:
         raise ValueError(f"amortized=False is for learner='aevb', and learner={vae.learner!r} was given.")
+    _check_own_parts(vae)
+    read_random_state(vae.random_state)
+    if vae.learner == "mcem" and vae.prior is None:
+        prior = POSTERIORS[vae.get_params()["posterior"]].prior
+        jax.eval_shape(lambda: check_real_support(prior(2)))  # traced: nothing is compiled
+    if vae.get_params()["posterior"] == "dirichlet" and vae.latent_dim == 1:
+        raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
     if vae.encoder is not None and not vae._has_encoder():
         reason = f"learner={vae.learner!r}" if vae.amortized else "amortized=False"
         raise ValueError(
             f"encoder: {reason} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
         )
+
+
+def _highest(width):
+    """Return the limit of a layer's width if it is passed: no machine has the memory for more."""
+    return MAX_WIDTH if isinstance(width, numbers.Integral) and width > MAX_WIDTH else None
+
+
+def _check_own_parts(vae):
+    for name in OWN_PARTS:
+        part = getattr(vae, name)
+        if not (part is None or callable(part) or (name == "prior" and isinstance(part, Distribution))):
+            raise WrongTypeError(
+                f"{name}={shown(part)}: give an Equinox module, or a function, that returns a numpyro distribution."
+            )
 
 
 def learns_an_encoder(vae) -> bool:

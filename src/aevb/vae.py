@@ -5,24 +5,25 @@ Paper: §3.
 
 import numbers
 import warnings
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax import Array
 from numpyro.distributions import Distribution
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
 from aevb.conventions import MethodAndParameter, SilentCopies, Unsaved, available_if, unchanged_on_error
-from aevb.data.checks import check_parameter, check_rows, column_units
-from aevb.data.reading import read_matrix, read_training_data
+from aevb.data.checks import check_parameter, check_rows, column_units, read_random_state
+from aevb.data.reading import read_array, read_matrix, read_training_data
 from aevb.data.training_data import Wishes, open_training_data
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
+from aevb.files import check_path, why_not_writable
 from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized, adagrad
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.learners.unamortized import start_row
@@ -33,6 +34,16 @@ from aevb.tasks.methods import TaskMethods
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
 from aevb.training.checkpoint import Checkpoints
 from aevb.training.progress import ShareDone
+
+
+class Keys(NamedTuple):
+    """The random keys of a run, by what they are for."""
+
+    init: Array
+    rows: Array
+    choice: Array
+    train: Array
+    learner: Array
 
 
 class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -200,28 +211,31 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """
         self._check_parameters()
         check_parameter("checkpoint_seconds", checkpoint_seconds, kind=float, low=0)
+        if checkpoint is not None:
+            reason = why_not_writable(check_path("checkpoint", checkpoint))
+            if reason:
+                raise ValueError(f"checkpoint={str(checkpoint)!r}: {reason}. Name a folder that can be made.")
         with unchanged_on_error(self):
-            init_key, key = self._start_keys()
-            rows_key, choice_key, train_key = jax.random.split(key, 3)
+            keys = cache(self._keys)
             held_out = self.validation_fraction if self._has_encoder() else 0  # without one there is no bound
             wishes = Wishes(self.likelihood, self.decoder is not None, self.batch_size, held_out, self._shows_progress)
             if self._has_encoder():
                 wishes = wishes._replace(validation_data=validation_data)
-            (self.likelihood_, self.scale_), units, feed = open_training_data(self, X, wishes, rows_key)
+            (self.likelihood_, self.scale_), units, feed = open_training_data(self, X, wishes, lambda: keys().rows)
             self._check_feed(feed)
-            models = self._start_models(units, init_key)
-            learner, state = self._start_learner(models, feed.num_rows, jax.random.fold_in(key, 3))
+            models = self._start_models(units, keys().init)
+            learner, state = self._start_learner(models, feed.num_rows, keys().learner)
             if self.learning_rate_ is None:
                 first = feed.first()
                 self.learning_rate_ = choose_step_size(
-                    learner, state, *first, key=choice_key, batch_size=self.batch_size
+                    learner, state, *first, key=keys().choice, batch_size=self.batch_size
                 )
                 state = state._replace(learning_rate=jnp.asarray(self.learning_rate_))
             trained = train_on(
                 learner,
                 state,
                 feed,
-                key=train_key,
+                key=keys().train,
                 max_epochs=self.max_epochs,
                 patience=self.patience,
                 progress=self._shows_progress,
@@ -254,12 +268,11 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         self._check_parameters()
         with unchanged_on_error(self):
             if not self.__sklearn_is_fitted__():
-                init_key, _ = self._start_keys()
                 X = read_matrix(self, X, reset=True)
                 any_support = self.decoder is not None
                 self.likelihood_, self.scale_ = read_training_data(X, self.likelihood, any_support=any_support)
                 units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
-                models = self._start_models(units, init_key)
+                models = self._start_models(units, self._keys().init)
                 history = []
                 if self.learning_rate_ is None:
                     self.learning_rate_ = ADAGRAD_STEP_SIZES[1]  # a stream has no first iterations to choose by
@@ -305,9 +318,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def inverse_transform(self, Z):
         """Return the decoder's mean for each row of Z, (n, D); bytes fitted as grey levels come back in [0, 1]."""
         check_is_fitted(self)
-        Z = check_array(np.asarray(Z), input_name="Z")
+        Z = read_array(Z, "Z")
         if Z.shape[1] != self._n_features_out:
             raise ValueError(f"Z has shape {Z.shape}; it needs {self._n_features_out} columns, the latent dimensions.")
+        check_rows(Z, None, name="Z")
         return rowwise(tasks.decoder_mean, self.generative_, Source(Z), np.arange(len(Z)))
 
     def reconstruct(self, X):
@@ -375,13 +389,13 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             :class:`aevb.inference.result.LogLikelihood` with ``values``, ``std_errors`` and ``diagnostics``. What
             speaks against trusting it is in its ``warnings``, and given as Python warnings.
         """
-        from aevb.inference.marginal_likelihood import log_likelihood
+        from aevb.inference.marginal_likelihood import check_arguments, log_likelihood
 
-        check_parameter("num_samples", num_samples, kind=int, low=1)
         rows, source, _ = self._read(X)
         if method == "importance":
             self._check_encoder('method="importance"', 'use method="hmc" or method="ais", or "laplace"')
         recognition = self._task_models()[1] if method == "laplace" else self.recognition_
+        check_arguments(self.generative_, recognition, method, num_samples, options)  # before anything is compiled
         seed = self.seed_ if random_state is None else self._seed(random_state)
         x, key = source.read(jnp.asarray(rows)), jax.random.key(seed)
         takes_long = method == "ais" and "progress" not in options
@@ -402,7 +416,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         from aevb.persistence import save
 
         check_is_fitted(self)
-        return save(self, folder)
+        return save(self, check_path("folder", folder))
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
@@ -428,11 +442,11 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             del arguments[name]
         return Checkpoints(folder, {"arguments": arguments, "own": own_networks, "data": feed.fingerprint}, every)
 
-    def _check_new_data(self, X):
+    def _check_new_data(self, X, name="X"):
         check_is_fitted(self)
-        X = read_matrix(self, X, reset=False)
+        X = read_matrix(self, X, reset=False, name=name)
         # A decoder of the user's own has a support of its own.
-        check_rows(X, self.likelihood_ if self.decoder is None else None, scale=self._scale_of(X))
+        check_rows(X, self.likelihood_ if self.decoder is None else None, scale=self._scale_of(X), name=name)
         return X
 
     def _scale_of(self, X):
@@ -464,12 +478,13 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return bound_terms(*models, source, rows, jax.random.key(self.seed_), bound, num_samples)
 
     def _seed(self, random_state):
-        return int(check_random_state(random_state).randint(2**31 - 1))
+        return int(read_random_state(random_state).randint(2**31 - 1))
 
-    def _start_keys(self):
-        """Return the keys of the starting values and of what follows."""
+    def _keys(self):
+        """Return the keys of a run, from a fresh seed."""
         self.seed_ = self._seed(self.random_state)
-        return jax.random.split(jax.random.key(self.seed_))
+        init, key = jax.random.split(jax.random.key(self.seed_))
+        return Keys(init, *jax.random.split(key, 3), jax.random.fold_in(key, 3))
 
     def _start_models(self, units, key):
         """Return models with their starting values."""

@@ -249,15 +249,21 @@ def test_the_paper_warns_from_five_dimensions_on(linear_gaussian, monkeypatch):
         ({"method": "quadrature"}, "one or two latent dimensions, and the model has 3"),
         (
             {"method": "hmc", "density": "flat"},
-            "density='flat' is not known. Use one of 'mixture', 'gaussian', 'kernel'",
+            "density='flat' is not known. Choose one of 'mixture', 'gaussian', 'kernel'",
         ),
-        ({"method": "ais", "schedule": "fast"}, "schedule='fast' is not known. Use one of 'sigmoid', 'linear'"),
-        ({"method": "ais", "chains": 3}, "method='ais' has no option 'chains'. Its options are: num_chains, "),
-        ({"method": "importance", "defensive": 1.0}, "defensive=1.0 is no share of samples: give 0 or more, below 1"),
-        ({"method": "ais", "num_samples": 1}, "num_samples=1: give 2 or more"),
-        ({"method": "ais", "num_chains": 1}, "num_chains=1 is too small: give 2 or more"),
+        ({"method": "ais", "schedule": "fast"}, "schedule='fast' is not known. Choose one of 'sigmoid', 'linear'"),
+        (
+            {"method": "ais", "chains": 3},
+            "method='ais' has no option 'chains'. Did you mean 'num_chains'? Its options are: num_chains, ",
+        ),
+        (
+            {"method": "importance", "defensive": 1.0},
+            "defensive=1.0 is not allowed. Give a number of at least 0 and at most 0.99",
+        ),
+        ({"method": "ais", "num_samples": 1}, "num_samples=1 is not allowed. Give a whole number of at least 2"),
+        ({"method": "ais", "num_chains": 1}, "num_chains=1 is not allowed. Give a whole number of at least 2"),
         ({"method": "hmc", "num_samples": 12}, "num_samples=12 is too small for the chains: give 16 or more"),
-        ({"method": "ais", "x": np.zeros(5)}, "x has shape (5,); expected (datapoints, columns)"),
+        ({"method": "ais", "x": np.zeros(5)}, "x: Expected 2D array, got 1D array"),
     ],
 )
 def test_bad_arguments_are_refused(linear_gaussian, arguments, message):

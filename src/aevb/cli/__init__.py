@@ -10,6 +10,7 @@ import cyclopts
 
 from aevb import __version__
 from aevb.cli.interruptions import end_as_by_ctrl_c
+from aevb.cli.talk import is_about_input
 
 app = cyclopts.App(
     name="aevb",
@@ -49,9 +50,9 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run a command; return its exit code."""
     try:
-        app(arguments, exit_on_error=False, result_action="return_value")
-    except cyclopts.CycloptsError:
-        return 2  # it has been said what is wrong
+        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except cyclopts.CycloptsError as error:
+        return _refuse(error)
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return 130
@@ -61,19 +62,10 @@ def run(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError, ModuleNotFoundError, FloatingPointError, AttributeError) as error:
-        if os.environ.get("AEVB_DEBUG") or not _is_about_input(error):
+        if os.environ.get("AEVB_DEBUG") or not is_about_input(error):
             raise
         return _refuse(error)
     return 0
-
-
-def _is_about_input(error):
-    """Whether the package itself refused something; an error from inside of other packages is a defect of ours."""
-    traceback = error.__traceback__
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    name = traceback.tb_frame.f_globals.get("__name__", "")
-    return isinstance(error, OSError | ModuleNotFoundError) or name.startswith(("aevb.", "sklearn."))
 
 
 def _refuse(message):

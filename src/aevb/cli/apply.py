@@ -1,23 +1,25 @@
 """`aevb sample`, `encode` and `reconstruct`: what a trained model does with data, into a file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from aevb.cli.output import check_output
 from aevb.cli.run_folder import Run, open_run
-from aevb.cli.talk import InputError, Json, Quiet, Talk
+from aevb.cli.talk import InputError, Json, Quiet, Talk, is_about_input, whole
 from aevb.cli.waiting import waiting
 
 
 def sample(
     run: Path,
     *,
-    num_samples: Annotated[int, Parameter(validator=Number(gte=1))] = 100,
+    num_samples: Annotated[int, Parameter(converter=whole, validator=Number(gte=1))] = 100,
     mean: bool = False,
-    seed: Annotated[int, Parameter(validator=Number(gte=0, lt=2**32))] = 0,
+    seed: Annotated[int, Parameter(converter=whole, validator=Number(gte=0, lt=2**32))] = 0,
     output: Path | None = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -91,7 +93,7 @@ def apply(run: Path, data: str, task: Task, output: Path | None, talk: Talk) -> 
     opened, output = _open(run, output, task.file, pictures=task.bands is not None)
     with waiting("Reading the data"):
         rows = read_rows(opened, data, is_raw=task.is_raw)
-    with waiting("Computing"), talk.notes():
+    with waiting("Computing"), talk.notes(), naming(data):
         result = task.compute(opened, rows)
     if output.suffix == ".png" and task.bands:
         _draw(output, opened, dict(zip(task.bands, (rows, result), strict=True)))
@@ -111,10 +113,17 @@ def read_rows(run: Run, data: str, *, is_raw: bool = False):
 
     dataset = open_dataset(data, label_column=_label_column(run, data))
     how = "grey" if is_raw else run.data.binarization or "grey"
-    try:
+    with naming(data):
         return binarize(dataset.rows, "static" if how == "dynamic" else how, run.data.seed)
+
+
+@contextmanager
+def naming(data: str) -> Iterator[None]:
+    """Name the data in refusals of what they hold."""
+    try:
+        yield
     except ValueError as error:
-        raise InputError(f"{data}: {error}") from None
+        raise InputError(f"{data}: {error}") if is_about_input(error) else error from None
 
 
 def _label_column(run, data):
@@ -129,15 +138,10 @@ def _label_column(run, data):
 def _open(folder, output, default, pictures):
     """Open a run; refuse a place that cannot be written to before any work is done."""
     output = output or folder / default
-    endings = [".npy", ".csv", *([".png"] if pictures else [])]
-    if output.suffix not in endings:
-        raise InputError(f"--output {output}: its name must end in {', '.join(endings)}.")
+    check_output(output, ".npy", ".csv", *([".png"] if pictures else []))
     run = open_run(folder)
     if output.suffix == ".png" and run.trial().dataset.image_shape is None:
         raise InputError(f"--output {output}: a .png is for images, and the rows of {run.data.source} are none.")
-    if output.is_dir():
-        raise InputError(f"--output {output}: it is a folder.")
-    output.parent.mkdir(parents=True, exist_ok=True)
     return run, output
 
 

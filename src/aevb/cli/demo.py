@@ -8,7 +8,7 @@ from cyclopts.validators import Number
 
 from aevb.cli.learn import learn
 from aevb.cli.options import settings
-from aevb.cli.talk import Talk
+from aevb.cli.talk import Talk, whole
 
 # Few data, few epochs: small batches, for more steps. The second layer is worth 9 nats here.
 SETTING = {"latent_dim": 2, "hidden": (500, 200), "batch_size": 50}
@@ -17,9 +17,9 @@ SETTING = {"latent_dim": 2, "hidden": (500, 200), "batch_size": 50}
 def demo(
     *,
     output: Path = Path("runs/demo"),
-    epochs: Annotated[int, Parameter(validator=Number(gte=1))] = 40,
+    epochs: Annotated[int, Parameter(converter=whole, validator=Number(gte=1))] = 40,
     data: Literal["mnist-5k", "digits"] = "mnist-5k",
-    seed: Annotated[int, Parameter(validator=Number(gte=0, lt=2**32))] = 0,
+    seed: Annotated[int, Parameter(converter=whole, validator=Number(gte=0, lt=2**32))] = 0,
 ) -> None:
     """Learn a model of handwritten digits with two latent variables, and draw what it learned.
 

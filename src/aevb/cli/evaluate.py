@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from aevb.cli.apply import read_rows
+from aevb.cli.apply import naming, read_rows
 from aevb.cli.run_folder import open_run
-from aevb.cli.talk import Json, Quiet, Talk
+from aevb.cli.talk import Json, Quiet, Talk, whole
 from aevb.cli.waiting import waiting
 
 
@@ -18,8 +18,8 @@ def evaluate(
     data: str | None = None,
     *,
     method: Literal["laplace", "importance", "hmc", "ais", "quadrature"] | None = None,
-    num_samples: Annotated[int, Parameter(validator=Number(gte=2))] = 1000,
-    rows: Annotated[int, Parameter(validator=Number(gte=1))] = 1000,
+    num_samples: Annotated[int, Parameter(converter=whole, validator=Number(gte=2))] = 1000,
+    rows: Annotated[int, Parameter(converter=whole, validator=Number(gte=1))] = 1000,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -48,7 +48,7 @@ def evaluate(
         X = trial.test if data is None else read_rows(opened, data)
         split = trial.split if data is None else f"all rows of {data}"
         X = some(X, rows)
-    with waiting("Estimating"), talk.notes():
+    with waiting("Estimating"), talk.notes(), naming(data or "the rows kept aside"):
         found = {"log_likelihood": log_likelihood(opened.vae, X, method, num_samples)}
         if opened.vae.recognition_ is not None:
             found["lower_bound"] = lower_bound(opened.vae, X)

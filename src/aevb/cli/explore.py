@@ -8,8 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from aevb.cli.output import check_output
 from aevb.cli.run_folder import open_run
-from aevb.cli.talk import Json, Quiet, Talk
+from aevb.cli.talk import Json, Quiet, Talk, whole
 from aevb.cli.waiting import waiting
 
 NAME = "explorer.html"
@@ -19,7 +20,7 @@ def explore(
     run: Path,
     *,
     output: Path | None = None,
-    rows: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+    rows: Annotated[int | None, Parameter(converter=whole, validator=Number(gte=1))] = None,
     open_page: Annotated[bool, Parameter(name="--open", negative="--no-open")] = True,
     quiet: Quiet = False,
     json: Json = False,
@@ -38,8 +39,10 @@ def explore(
         json: Print one JSON object.
     """
     talk = Talk(quiet, json)
-    opened = open_run(run)
     path = run / NAME if output is None else output
+    if output is not None:
+        check_output(output, ".html")
+    opened = open_run(run)
     with waiting("Making the page"), talk.notes():
         from aevb.explorer import write_page
         from aevb.explorer.model import check_explorable

@@ -17,7 +17,6 @@ from aevb.runs import read_config
 ModelOptions = model_options()
 _DATA = Group("Data", sort_key=0)
 _KEEPING = Group("Keeping what is learned", sort_key=2)
-_DATA_NAMES = ("source", "binarization", "test_fraction", "label_column", "image_shape", "drop_missing", "seed")
 
 
 def fit(
@@ -62,6 +61,8 @@ def fit(
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
+    from aevb.data.checks import check_parameter
+
     given = {name: value for name, value in asdict(model).items() if value is not None} if model else {}
     own = {
         "source": data,
@@ -71,8 +72,6 @@ def fit(
         "image_shape": image_shape,
         "drop_missing": drop_missing,
     }
-    from aevb.data.checks import check_parameter
-
     if resume is not None:
         _check_alone({**own, "config": config, "name": name, **given, "max_epochs": None})
         config = config_of(resume)
@@ -106,17 +105,11 @@ def _data_settings(given, config, random_state, path):
     """Return the data's settings: what was given, else what the config says, else the defaults."""
     from aevb.data.trial import DataSettings
 
-    for name in config:
-        if name not in _DATA_NAMES:
-            raise InputError(f"{path}: [data] {name} is not known. It may hold {', '.join(_DATA_NAMES)}.")
-    seed = random_state if isinstance(random_state, int) else 0
+    seed = random_state if isinstance(random_state, int) and random_state >= 0 else 0  # VAE refuses those
     chosen = {"seed": seed, **config, **{name: value for name, value in given.items() if value is not None}}
     if "source" not in chosen:
         raise InputError("Which data? Give a name (see `aevb data list`) or a file: aevb fit digits")
-    try:
-        return DataSettings(**chosen)
-    except TypeError as error:
-        raise InputError(f"{path}: [data] {error}") from None
+    return _named(path, DataSettings.of, chosen)
 
 
 def _named(path, function, *arguments):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from aevb.cli.interruptions import one_interruption
 from aevb.cli.options import written
+from aevb.cli.output import check_folder
 from aevb.cli.talk import InputError, Talk
 from aevb.cli.waiting import waiting
 from aevb.runs import new_run_folder, write_config
@@ -66,6 +67,7 @@ def learn(
         ValueError: Something given cannot be used; nothing has been written then.
     """
     start = time.perf_counter()
+    check_folder(output)
     if find_spec("matplotlib") is None:
         raise InputError("The report needs Matplotlib: pip install 'aevb[demo]'")
     with waiting("Loading JAX and the data"), talk.notes():

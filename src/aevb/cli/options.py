@@ -46,8 +46,11 @@ def model_options():
     for name, default, text in arguments().values():
         kind, said = _type(name, default), _said(default)
         parameter = Parameter(help=text, group=group, show_default=lambda _, said=said: said, negative_none=())
+        if type(default) is int:
+            parameter = Parameter.combine(parameter, Parameter(converter=_whole))
         if isinstance(default, tuple):
-            parameter = Parameter.combine(parameter, Parameter(consume_multiple=True, negative_iterable=()))
+            several = Parameter(consume_multiple=True, negative_iterable=(), converter=_wholes)
+            parameter = Parameter.combine(parameter, several)
         fields.append((name, Annotated[kind | None, parameter], field(default=None)))
     options = make_dataclass("ModelOptions", fields)
     options.__module__ = __name__  # or Cyclopts takes it for a class of Python's own
@@ -72,6 +75,18 @@ def settings(given: dict, config: dict) -> dict:
 def written(values: dict) -> dict:
     """Return arguments as `config.toml` has them: None has a word."""
     return {name: NONE if value is None else value for name, value in values.items()}
+
+
+def _whole(_, tokens):
+    """Return a whole number, or what was given instead: Cyclopts would round it, and `VAE` refuses it."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        return tokens[0].value
+
+
+def _wholes(_, tokens):
+    return tuple(_whole(_, [token]) for token in tokens)
 
 
 def _value(value):

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from aevb.cli.talk import Json, Quiet, Talk
+from aevb.cli.output import check_folder
+from aevb.cli.talk import Json, Quiet, Talk, whole
 from aevb.cli.waiting import waiting
 
 
@@ -16,8 +17,8 @@ def reproduce(
     *,
     profile: Literal["quick", "standard", "paper"] = "quick",
     output: Path = Path("runs/reproduce"),
-    seed: Annotated[int, Parameter(validator=Number(gte=0, lt=2**31))] = 0,
-    processes: Annotated[int | None, Parameter(validator=Number(gte=1))] = None,
+    seed: Annotated[int, Parameter(converter=whole, validator=Number(gte=0, lt=2**31))] = 0,
+    processes: Annotated[int | None, Parameter(converter=whole, validator=Number(gte=1))] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -35,6 +36,7 @@ def reproduce(
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
+    check_folder(output)
     talk = Talk(quiet, json)
     with waiting("Loading JAX"):
         from aevb.experiments.reproduction import PARTS, estimate, reproduce_part

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from aevb.cli.apply import Task, apply
-from aevb.cli.talk import Json, Quiet, Talk
+from aevb.cli.talk import Json, Quiet, Talk, whole
 
 Method = Annotated[
     Literal["hmc", "importance", "gibbs", "metropolis-within-gibbs"],
@@ -73,7 +73,7 @@ def super_resolve(
     run: Path,
     data: str,
     *,
-    factor: Annotated[int, Parameter(validator=Number(gte=1))],
+    factor: Annotated[int, Parameter(converter=whole, validator=Number(gte=1))],
     method: Method = "hmc",
     output: Path | None = None,
     quiet: Quiet = False,

@@ -58,7 +58,7 @@ def open_run(folder: Path) -> Run:
         vae = load(folder / "model")
     vae.progress = False
     try:
-        data = DataSettings(**tables["data"])
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{folder / 'config.toml'}: [data] cannot be used: {error}") from None
+        data = DataSettings.of(tables.get("data", {}))
+    except ValueError as error:
+        raise InputError(f"{folder / 'config.toml'}: {error}") from None
     return Run(folder, vae, data, tables.get("run", {}).get("command", ""))

@@ -15,8 +15,22 @@ Quiet = Annotated[bool, Parameter(negative=(), group=_GROUP, help="Say only wher
 Json = Annotated[bool, Parameter(name="--json", negative=(), group=_GROUP, help="Print one JSON object, for machines.")]
 
 
+def whole(_, tokens) -> int:
+    """Return the whole number that was given; Cyclopts itself would round others."""
+    return int(tokens[0].value)
+
+
 class InputError(ValueError):
     """Something that the user gave cannot be used; the message is all they need."""
+
+
+def is_about_input(error: Exception) -> bool:
+    """Whether the package itself refused something; an error from inside of other packages is a defect of ours."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    name = traceback.tb_frame.f_globals.get("__name__", "") if traceback else ""
+    return isinstance(error, OSError | ModuleNotFoundError) or name.startswith(("aevb.", "sklearn."))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aevb.data.checks import check_parameter, check_rows
+from aevb.data.reading import read_array
 
 
 class DynamicBinarization(NamedTuple):
@@ -49,8 +50,8 @@ def binarize(X, how: str, seed: int | Sequence[int] = 0) -> Any:
         array([[0, 1, 1]], dtype=uint8)
     """
     check_parameter("binarization", how, choices=BINARIZATIONS)
-    X = np.asarray(X)
     if how != "grey":
+        X = read_array(X, "X")
         check_rows(X, "bernoulli", scale=level_scale(X))
     return BINARIZATIONS[how](X, seed)
 

@@ -1,12 +1,16 @@
 """Bad input is refused before any work is done, with the argument, the place, the value, and what to do."""
 
 import difflib
+import inspect
 import numbers
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
+from sklearn.utils import check_random_state
 
+from aevb.errors import WrongTypeError, shown
 from aevb.models import LIKELIHOODS
 
 _BLOCK_BYTES = 16_000_000  # data are looked at in blocks, so that a check does not need the memory of a copy
@@ -104,21 +108,93 @@ def _refuse(X, place, is_bad: Callable, reason, advice):
         )
 
 
-def check_number_type(X) -> None:
+@contextmanager
+def explained(X, name: str = "X") -> Iterator[None]:
+    """Add to what scikit-learn says of a matrix which argument it is, where the first bad value is, and what to do."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if np.ndim(_as_objects(X)) == 0 and not hasattr(X, "toarray"):
+            raise WrongTypeError(f"{name}={shown(X)}: data are rows and columns. Give an array (n, D).") from None
+        check_row_lengths(X, name)
+        check_number_type(X, name)
+        said = " ".join(str(error).split())
+        said = said if said.startswith(f"{name} ") else f"{name}: {said}"
+        advice = next((advice for words, advice in _ADVICE.items() if words in said), "")
+        kind = WrongTypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{said} {advice}".strip()) from None
+
+
+_ADVICE = {  # by what scikit-learn says
+    "array with dim": "Flatten images and the like first: X.reshape(len(X), -1).",
+    "features as input": "Give the columns that it learned from.",
+    "sample(s)": "Give at least one row.",
+    "0 feature(s)": "Give at least one column.",
+}
+
+
+def check_row_lengths(X, name: str = "X") -> None:
+    """Refuse a list of rows of which one has another length than the first, naming it."""
+    if not isinstance(X, list | tuple) or not all(map(np.iterable, X)):
+        return
+    lengths = [len(row) for row in X]
+    for row, length in enumerate(lengths):
+        if length != lengths[0]:
+            raise ValueError(
+                f"{name}: row {row} has {length} values, row 0 has {lengths[0]}. Give each row as many; NaN stands for "
+                "what is missing, and VAE.impute fills it in."
+            )
+
+
+def check_number_type(X, name: str = "X") -> None:
     """Refuse a matrix that has entries which are no numbers, naming the first."""
-    array = np.asarray(X)
-    if array.dtype.kind not in "OUS" or array.ndim != 2:
+    array = _as_objects(X)
+    if array.dtype.kind not in "OUSc" or array.ndim != 2:
         return
     for row, values in enumerate(array):
         for column, value in enumerate(values):
+            place = f"{name}: the value at row {row}, column {column} is {shown(value)}"
+            if isinstance(value, complex | np.complexfloating):
+                raise ValueError(f"{place}. Complex data not supported: give np.c_[X.real, X.imag].")
             try:
                 float(value)
             except (TypeError, ValueError):
-                raise ValueError(
-                    f"X: the value at row {row}, column {column} is {value!r}, not a number "
-                    "(could not convert string to float). Encode categories first, for instance with "
+                raise WrongTypeError(
+                    f"{place}, not a number (could not convert string to float: its argument must be a string of "
+                    "digits or a number). Encode categories first, for instance with "
                     "sklearn.preprocessing.OneHotEncoder."
                 ) from None
+    if array.dtype.kind in "US":
+        raise ValueError(f"{name}: the value at row 0, column 0 is text, {shown(array[0, 0])}. Give X.astype(float).")
+
+
+def _as_objects(X):
+    """Return X as an array, of objects if its rows have several lengths."""
+    try:
+        return np.asarray(X)
+    except ValueError:
+        return np.empty(len(X), object)
+
+
+def read_random_state(random_state) -> np.random.RandomState:
+    """Return the generator that scikit-learn makes of a `random_state`."""
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state={shown(random_state)} is not allowed. Give a whole number from 0 to {2**32 - 1}, a NumPy "
+            "RandomState, or None."
+        ) from None
+
+
+def check_options(what: str, options: dict, function: Callable, first: int = 0) -> None:
+    """Refuse options that a function does not have; its parameters before the number `first` are no options."""
+    known = list(inspect.signature(function).parameters)[first:]
+    for name in options:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{what} has no option {name!r}.{hint} Its options are: {', '.join(known) or 'none'}.")
 
 
 def check_parameter(
@@ -132,7 +208,7 @@ def check_parameter(
         choices: Allowed values.
         kind: ``int`` or ``float``.
         low: Smallest allowed number.
-        high: Largest allowed number.
+        high: Largest allowed number; None for the largest that is computed with, in 32 bits.
         above: A number that is just too small.
 
     Raises:
@@ -145,13 +221,15 @@ def check_parameter(
             close = difflib.get_close_matches(str(value).lower(), names, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             allowed = ", ".join(repr(choice) for choice in choices)
-            raise ValueError(f"{name}={value!r} is not known.{hint} Choose one of {allowed}.")
+            raise ValueError(f"{name}={shown(value)} is not known.{hint} Choose one of {allowed}.")
         return
-    number = numbers.Integral if kind is int else numbers.Real
-    is_number = isinstance(value, number) and not isinstance(value, bool | np.bool_) and np.isfinite(float(value))
+    number, largest = (numbers.Integral, 2**31 - 1) if kind is int else (numbers.Real, float(np.finfo(np.float32).max))
+    is_number = isinstance(value, number) and not isinstance(value, bool | np.bool_)
+    if high is None and is_number and value > largest:
+        high = largest
     rules = {"at least": (low, operator.ge), "at most": (high, operator.le), "more than": (above, operator.gt)}
     limits = [(words, limit, holds) for words, (limit, holds) in rules.items() if limit is not None]
     if not is_number or not all(holds(value, limit) for _, limit, holds in limits):
         wanted = "a whole number" if kind is int else "a number"
         allowed = " and ".join(f"{words} {limit}" for words, limit, _ in limits)
-        raise ValueError(f"{name}={value!r} is not allowed. Give {wanted} of {allowed}.")
+        raise ValueError(f"{name}={shown(value)} is not allowed. Give {wanted} of {allowed}.")

@@ -69,12 +69,15 @@ def _carefully(path, names, width, label_column):
             if not cells:
                 continue
             if len(cells) != width:
-                raise CsvError(f"line {reader.line_num} has {len(cells)} cells, the first line has {width}")
+                raise CsvError(
+                    f"line {reader.line_num} has {len(cells)} cells, the first line has {width}; give each as many"
+                )
             if label is not None:
                 labels.append(cells.pop(label).strip())
             rows.append([_number(cell, reader.line_num, place, names, label) for place, cell in enumerate(cells)])
     if not rows or not rows[0]:
-        raise CsvError(f"it has no {'columns' if rows else 'rows'} of numbers ({os.path.getsize(path):,} bytes)")
+        size = f"{os.path.getsize(path):,} bytes"
+        raise CsvError(f"it has no {'columns' if rows else 'rows'} of numbers ({size}); give a line for each row")
     if names is not None and label is not None:
         names = names[:label] + names[label + 1 :]
     return CsvContents(np.array(rows), names, np.array(labels) if label is not None else None)

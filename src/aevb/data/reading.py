@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from aevb.data.checks import check_columns_vary, check_number_type, check_rows
+from aevb.data.checks import check_columns_vary, check_rows, explained
 from aevb.models import LIKELIHOODS
 
 
@@ -16,16 +17,34 @@ class Reading(NamedTuple):
     scale: float  # what stored bytes are multiplied by
 
 
-def read_matrix(estimator, X: Any, *, reset: bool) -> np.ndarray:
+def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarray:
     """Return X as a matrix of numbers, with scikit-learn's checks of its form and of its columns' names."""
-    try:
-        matrix: Any = validate_data(estimator, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-    except ValueError as error:
-        check_number_type(X)  # says where, if that was it
-        if np.ndim(X) > 2:
-            raise ValueError(f"{error} Flatten images and the like first: X.reshape(len(X), -1).") from None
-        raise
-    return matrix.astype(number_type(matrix.dtype), copy=False)
+    with explained(X, name):
+        return _numbers(validate_data(estimator, _with_holes(X), reset=reset, **_FORM), name)
+
+
+def read_array(X: Any, name: str) -> np.ndarray:
+    """Return a matrix of numbers that has columns of its own."""
+    with explained(X, name):
+        return _numbers(check_array(_with_holes(X), **_FORM), name)
+
+
+_FORM: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
+
+
+def _with_holes(X):
+    """Return an array with NaN where it is masked."""
+    return X.astype(float).filled(np.nan) if np.ma.is_masked(X) else X
+
+
+def _numbers(matrix: Any, name) -> np.ndarray:
+    dtype = number_type(matrix.dtype)
+    if dtype is None:
+        raise ValueError(
+            f"{name} holds {matrix.dtype}, which are no numbers. Dates can be given as days: "
+            "(X - X.min()) / np.timedelta64(1, 'D')."
+        )
+    return matrix.astype(dtype, copy=False)
 
 
 def number_type(dtype) -> np.dtype | None:

@@ -253,6 +253,8 @@ def reading(path, how):
         raise
     except CsvError as error:
         raise DataFileError(f"{path}: {error}.") from None
+    except (IsADirectoryError, PermissionError, FileNotFoundError) as error:
+        raise DataFileError(f"{path} cannot be read: {error.strerror}. Give a file that can be.") from error
     except _DAMAGE as error:
         reason = str(error) or type(error).__name__
         advice = f"It may be truncated (it has {os.path.getsize(path):,} bytes). Write it again with {how}"

@@ -1,6 +1,7 @@
 """All that `fit` takes as data, made ready for the training loop: arrays, files, and batches that come one by one."""
 
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -41,7 +42,7 @@ class Wishes(NamedTuple):
     validation_data: Any = None  # rows of the user's own instead of a fraction
 
 
-def open_training_data(estimator, X: Any, wishes: Wishes, key: Array) -> TrainingData:
+def open_training_data(estimator, X: Any, wishes: Wishes, key: Callable[[], Array]) -> TrainingData:
     """Look at the data and make them ready.
 
     Args:
@@ -49,7 +50,7 @@ def open_training_data(estimator, X: Any, wishes: Wishes, key: Array) -> Trainin
         X: An array or a data frame; grey levels as a :class:`DynamicBinarization`; the path of a file or folder; an
             iterator, iterable or function that gives batches; tables without some rows as :class:`SomeRows`.
         wishes: What is wanted.
-        key: Random key of the choice of held-out rows.
+        key: Gives the random key of the choice of held-out rows, once X was found right: a key is compiled.
 
     Raises:
         ValueError: Naming what is wrong, where, and what to do.
@@ -190,4 +191,4 @@ def _num_held_out(num_rows, fraction, most):
 
 
 def _generator(key):
-    return np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    return np.random.default_rng(np.asarray(jax.random.key_data(key())))

@@ -1,19 +1,26 @@
 """Data of a run, cut into what is learned from and what is kept aside."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from aevb.data.binarization import binarize
+from aevb.data.binarization import BINARIZATIONS, binarize, level_scale
 from aevb.data.checks import check_parameter, check_rows
 from aevb.data.datasets import DATASETS, Dataset
 from aevb.data.own import described, is_image_folder, open_dataset, own_labels, own_tables
 from aevb.data.scan import pick
 from aevb.data.tables import SomeRows
+from aevb.errors import shown
 
 MAX_ROWS = 10_000  # of data larger than memory: kept aside, and shown
+
+
+_TEXT = str | None
+_SHAPE = list | tuple | None
+_WORDS = {str: "text", _TEXT: "text", _SHAPE: "two whole numbers", bool: "true or false"}
+_KINDS: dict[str, Any] = {"source": str, "label_column": _TEXT, "image_shape": _SHAPE, "drop_missing": bool}
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,35 @@ class DataSettings:
     image_shape: tuple[int, int] | None = None
     drop_missing: bool = False
     seed: int = 0
+
+    def __post_init__(self):
+        for name, kind in _KINDS.items():
+            value = getattr(self, name)
+            if not (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))):
+                raise ValueError(f"{name}={shown(value)} is not allowed. Give {_WORDS[kind]}.")
+        if self.binarization is not None:
+            check_parameter("binarization", self.binarization, choices=BINARIZATIONS)
+        check_parameter("test_fraction", self.test_fraction, kind=float, above=0, high=0.9)
+        check_parameter("seed", self.seed, kind=int, low=0, high=2**32 - 1)
+        for side in self.image_shape or ():
+            check_parameter("image_shape", side, kind=int, low=1)
+        if self.image_shape is not None and len(self.image_shape) != 2:
+            raise ValueError(f"image_shape={shown(self.image_shape)} is not allowed. Give height and width.")
+
+    @classmethod
+    def of(cls, table: dict[str, Any]) -> "DataSettings":
+        """Return what a table says.
+
+        Raises:
+            ValueError: Naming what in it is not known, missing, or no value of its kind.
+        """
+        known = [field.name for field in fields(cls)]
+        for name in table:
+            if name not in known:
+                raise ValueError(f"[data] {name} is not known. It may hold {', '.join(known)}.")
+        if "source" not in table:
+            raise ValueError("[data] has no source. Give the name of a data set, or a path.")
+        return cls(**table)
 
     def written(self) -> dict[str, Any]:
         """Return the table."""
@@ -64,7 +100,6 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     Raises:
         ValueError: Naming what is wrong with the data or the settings.
     """
-    check_parameter("test_fraction", settings.test_fraction, kind=float, above=0, high=0.9)
     height_and_width = None
     if settings.image_shape is not None:
         height, width = settings.image_shape
@@ -77,7 +112,9 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     if settings.drop_missing:
         dataset = dataset.without_missing()
     try:
-        check_rows(dataset.rows, None, name=settings.source)  # here, where a row's number is that in the file
+        # Here, where a row's number is that in the file.
+        likelihood = None if settings.binarization in (None, "grey") else "bernoulli"
+        check_rows(dataset.rows, likelihood, scale=level_scale(dataset.rows), name=settings.source)
     except ValueError as error:
         has_holes = np.isnan(dataset.rows).any() and not np.isinf(dataset.rows).any()
         raise ValueError(f"{error} Or leave them out: --drop-missing." if has_holes else str(error)) from None

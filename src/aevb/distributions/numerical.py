@@ -21,6 +21,7 @@ from numpyro.distributions import Delta, Distribution, ImproperUniform
 
 from aevb.distributions._representable import open_unit_interval, positive
 from aevb.distributions.reparameterization import Reparameterization, reparameterize, uniform_noise
+from aevb.errors import WrongTypeError
 
 _NUM_PANELS = 64  # of the first mesh
 _NUM_ROUNDS, _NUM_SPLIT, _NUM_PARTS = 8, 8, 8  # then 8 times: cut the 8 worst panels into 8 parts
@@ -235,22 +236,22 @@ def _bounds(q):
 def _check_univariate_and_continuous(q):
     name = type(q).__name__
     if isinstance(q, Delta | ImproperUniform):
-        raise TypeError(
+        raise WrongTypeError(
             f"reparameterize({name}): it has no density that integrates to 1, so there is no inverse CDF. "
             "Use the value of a Delta as it is, and a wide but proper distribution in place of ImproperUniform."
         )
     if q.support is None:
-        raise TypeError(
+        raise WrongTypeError(
             f"reparameterize({name}): it states no `support`; give the class one, such as constraints.real."
         )
     if q.support.is_discrete:
-        raise TypeError(
+        raise WrongTypeError(
             f"reparameterize({name}): {name} is discrete, and no differentiable transformation of noise yields it. "
             "Use the score-function estimator, sum over its values, or a continuous relaxation such as "
             "numpyro.distributions.RelaxedBernoulli."
         )
     if q.event_shape:
-        raise TypeError(
+        raise WrongTypeError(
             f"reparameterize({name}): no route is known for it, with draws of shape {q.event_shape}. "
             "Register one with @aevb.reparameterize.register, or build it from univariate parts with to_event() and "
             "TransformedDistribution."

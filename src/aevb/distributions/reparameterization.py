@@ -14,6 +14,8 @@ from jax import Array
 from jax.tree_util import Partial
 from numpyro.distributions import Distribution, Uniform
 
+from aevb.errors import WrongTypeError
+
 
 class Reparameterization(NamedTuple):
     """The two halves of a reparameterized distribution: p(epsilon) and g_phi."""
@@ -41,7 +43,7 @@ def reparameterize(distribution: Distribution) -> Reparameterization:
         parameters: gradients flow to them, and it can be passed through ``jit`` and ``vmap``.
 
     Raises:
-        TypeError: ``distribution`` is discrete, or multivariate without a known route.
+        WrongTypeError: A TypeError and a ValueError: ``distribution`` is discrete, or multivariate without a route.
 
     Example:
         >>> import jax
@@ -55,7 +57,7 @@ def reparameterize(distribution: Distribution) -> Reparameterization:
     Paper: eqs. (4), (5), and (17), §2.4.
     """
     given = f"the class {distribution.__name__}" if isinstance(distribution, type) else repr(distribution)
-    raise TypeError(
+    raise WrongTypeError(
         f"reparameterize(distribution): expected a numpyro distribution, got {given}. "
         "Pass an instance such as aevb.distributions.Normal(0.0, 1.0)."
     )

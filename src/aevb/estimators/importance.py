@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from aevb.distributions import reparameterize
+from aevb.estimators.samples import posterior_samples
 from aevb.models import GenerativeModel, RecognitionModel
 
 
@@ -25,7 +25,6 @@ def importance(generative: GenerativeModel, recognition: RecognitionModel, x: Ar
     Returns:
         The bound in nats, a scalar.
     """
-    q = recognition(x)
-    z = reparameterize(q).transform(epsilon)  # (K, J)
+    q, z = posterior_samples(recognition, x, epsilon)  # z: (K, J)
     log_weights = jax.vmap(lambda z: generative.log_joint(x, z) - q.log_prob(z))(z)
     return jax.nn.logsumexp(log_weights) - jnp.log(len(log_weights))

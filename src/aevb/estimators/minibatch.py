@@ -3,6 +3,7 @@
 Paper: §2.3.
 """
 
+import numbers
 from collections.abc import Callable
 
 import jax
@@ -27,6 +28,8 @@ def minibatch(estimator: Callable, num_data: int) -> Callable:
 
     Paper: eq. (8), §2.3.
     """
+    if not isinstance(num_data, numbers.Real) or not num_data > 0:
+        raise ValueError(f"num_data={num_data!r}: give N, the number of datapoints, at least 1.")
 
     def estimate(generative: GenerativeModel, recognition: RecognitionModel, batch: Array, epsilon: Array):
         bounds = jax.vmap(lambda x, epsilon: estimator(generative, recognition, x, epsilon))(batch, epsilon)

@@ -6,8 +6,7 @@ Paper: §2.2.
 import jax.numpy as jnp
 from jax import Array, lax
 
-from aevb.distributions import reparameterize
-from aevb.estimators.samples import average
+from aevb.estimators.samples import average, posterior_samples
 from aevb.estimators.terms import Terms
 from aevb.models import GenerativeModel, RecognitionModel
 
@@ -36,8 +35,8 @@ def score_function(generative: GenerativeModel, recognition: RecognitionModel, x
 
 def score_function_terms(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:
     """Return the naive estimator with the two terms of its value."""
-    q, p = recognition(x), generative.latent_distribution()
-    z = lax.stop_gradient(reparameterize(q).transform(epsilon))  # (L, J)
+    (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution()
+    z = lax.stop_gradient(z)
 
     def one_sample(z):
         log_q, log_prior = jnp.asarray(q.log_prob(z)), jnp.asarray(p.log_prob(z))

@@ -6,9 +6,8 @@ Paper: §2.3.
 import jax.numpy as jnp
 from jax import Array
 
-from aevb.distributions import reparameterize
 from aevb.estimators.kl import analytic_kl
-from aevb.estimators.samples import average
+from aevb.estimators.samples import average, posterior_samples
 from aevb.estimators.terms import Terms
 from aevb.models import GenerativeModel, RecognitionModel
 
@@ -57,8 +56,7 @@ def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array,
 
 def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:
     """Return estimator A with its two terms, both by the same samples."""
-    q, p = recognition(x), generative.latent_distribution()
-    z = reparameterize(q).transform(epsilon)  # (L, J)
+    (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution()
 
     def one_sample(z):
         return generative.log_likelihood(x, z), jnp.asarray(q.log_prob(z)) - jnp.asarray(p.log_prob(z))
@@ -68,6 +66,5 @@ def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array
 
 def terms_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:
     """Return estimator B with its two terms, the second in closed form."""
-    q, p = recognition(x), generative.latent_distribution()
-    z = reparameterize(q).transform(epsilon)  # (L, J)
+    (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution()
     return Terms.of(average(lambda z: generative.log_likelihood(x, z), z), analytic_kl(q, p))

@@ -72,6 +72,8 @@ Watch = Callable[[Curve, dict[str, Any]], None]  # told of progress: (curve, wha
 
 def read(name: str) -> dict[str, Any]:
     """Return the settings of a figure or of the claims, as they are in the file."""
+    names = sorted(path.name.removesuffix(".toml") for path in _FOLDER.iterdir() if path.name.endswith(".toml"))
+    check_parameter("name", name, choices=names)
     return tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -83,6 +85,7 @@ def curves_of(settings: dict[str, Any], profile: str, seed: int = 0) -> list[Cur
     groups on small images.
     """
     check_parameter("profile", profile, choices=PROFILES)
+    check_parameter("seed", seed, kind=int, low=0)
     curves = []
     for group in settings["group"]:
         table = {**settings["curves"], **group, "seed": seed}

@@ -12,7 +12,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from aevb.data import check_parameter
 from aevb.experiments.settings import Curve, Watch
+from aevb.files import why_not_writable
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
@@ -35,6 +37,10 @@ def run_curves(curves: list[Curve], folder: Path, watch: Watch, processes: int |
     Raises:
         ExperimentError: One of them failed; the others keep what they have.
     """
+    if processes is not None:
+        check_parameter("processes", processes, kind=int, low=1)
+    if reason := why_not_writable(folder):
+        raise ValueError(f"folder={str(folder)!r}: {reason}. Name a folder that can be made.")
     processes = min(processes or os.cpu_count() or 1, len(curves))
     if processes <= 1:
         return [_run_here(curve, folder, watch) for curve in curves]

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from aevb.data.checks import check_parameter
 from aevb.models import Posterior
 
 
@@ -63,6 +64,7 @@ class FittedPosterior:
 
     def sample(self, num_samples: int = 1000, *, random_state: int | None = None) -> Any:
         """Draw from q: an array, or a dictionary of arrays by name, with leading axis `num_samples`."""
+        check_parameter("num_samples", num_samples, kind=int, low=1)
         return jax.tree.map(np.asarray, draw(self.posterior, self._key(random_state), num_samples))
 
     def sample_local(self, num_samples: int = 1000, *, data: Any = None, random_state: int | None = None) -> Any:
@@ -73,6 +75,7 @@ class FittedPosterior:
             data: Other datapoints than those learned from, which only an encoder can treat.
             random_state: None for the fit's own.
         """
+        check_parameter("num_samples", num_samples, kind=int, low=1)
         if self.local is None:
             raise ValueError("sample_local: the model has no local variables; sample() draws the global ones.")
         if data is not None and not hasattr(self.local, "encoder"):
@@ -124,6 +127,8 @@ class FittedPosterior:
         return "\n".join([*lines, *(f"  {warning}" for warning in self.warnings)])
 
     def _key(self, random_state):
+        if random_state is not None:
+            check_parameter("random_state", random_state, kind=int, low=0, high=2**32 - 1)
         return jax.random.key(self.seed if random_state is None else random_state)
 
 

@@ -1,12 +1,13 @@
 """log p(x) of single datapoints: the methods by name, and the warnings that their numbers deserve."""
 
-import inspect
 from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from aevb.data.checks import check_options, check_parameter, check_rows
+from aevb.data.reading import read_array
 from aevb.inference.ais import SCHEDULES, ais
 from aevb.inference.densities import DENSITIES
 from aevb.inference.harmonic import harmonic
@@ -86,7 +87,10 @@ def log_likelihood(
 
     Paper: App. D.
     """
-    _check(generative, recognition, method, num_samples, options)
+    check_arguments(generative, recognition, method, num_samples, options)
+    if not isinstance(x, Array):
+        x = read_array(x, "x")
+        check_rows(x, None, name="x")
     x = jnp.asarray(x, jnp.result_type(float))
     if x.ndim != 2 or not len(x):
         raise ValueError(f"x has shape {x.shape}; expected (datapoints, columns) with at least one datapoint.")
@@ -108,10 +112,14 @@ def log_likelihood(
     return LogLikelihood(values, std_errors, method, _effort(method, num_samples, options), diagnostics, warnings)
 
 
-def _check(generative, recognition, method, num_samples, options):
-    if method not in METHODS:
-        meant = f" Did you mean {OTHER_NAMES[method]!r}?" if method in OTHER_NAMES else ""
-        raise ValueError(f"method={method!r} is not known.{meant} Use one of {', '.join(map(repr, METHODS))}.")
+def check_arguments(generative, recognition, method: str, num_samples: int, options: dict) -> None:
+    """Refuse a method that does not exist or does not fit the model, and options that it does not have."""
+    if isinstance(method, str) and method in OTHER_NAMES:
+        raise ValueError(
+            f"method={method!r} is not known. Did you mean {OTHER_NAMES[method]!r}? "
+            f"Use one of {', '.join(map(repr, METHODS))}."
+        )
+    check_parameter("method", method, choices=METHODS)
     if method == "importance" and recognition is None:
         raise ValueError(
             'method="importance" samples from the encoder, and recognition is None. '
@@ -128,17 +136,11 @@ def _check(generative, recognition, method, num_samples, options):
             f"method={method!r} moves z over all real numbers, and the prior's support is "
             f'{generative.latent_distribution().support}. Use method="importance".'
         )
-    if num_samples < 2:
-        raise ValueError(f"num_samples={num_samples}: give 2 or more, or there is no error to be estimated.")
-    known = list(inspect.signature(METHODS[method]).parameters)[5:]
-    for name in options:
-        if name not in known:
-            raise ValueError(
-                f"method={method!r} has no option {name!r}. Its options are: {', '.join(known) or 'none'}."
-            )
+    check_parameter("num_samples", num_samples, kind=int, low=2)  # or there is no error to be estimated
+    check_options(f"method={method!r}", options, METHODS[method], first=5)
     for name, allowed in [("density", DENSITIES), ("schedule", SCHEDULES)]:
-        if options.get(name, next(iter(allowed))) not in allowed:
-            raise ValueError(f"{name}={options[name]!r} is not known. Use one of {', '.join(map(repr, allowed))}.")
+        if name in options:
+            check_parameter(name, options[name], choices=allowed)
     for name, smallest in [
         ("num_chains", 2),
         ("num_leapfrog", 1),
@@ -148,10 +150,9 @@ def _check(generative, recognition, method, num_samples, options):
         ("num_steps", 1),
         ("num_points", 9),
     ]:
-        if options.get(name) is not None and options[name] < smallest:
-            raise ValueError(f"{name}={options[name]} is too small: give {smallest} or more.")
-    if not 0 <= (defensive := options.get("defensive", 0)) < 1:
-        raise ValueError(f"defensive={defensive} is no share of samples: give 0 or more, below 1.")
+        if options.get(name) is not None:
+            check_parameter(name, options[name], kind=int, low=smallest)
+    check_parameter("defensive", options.get("defensive", 0), kind=float, low=0, high=0.99)
     if method == "hmc" and num_samples < (smallest := 4 * options.get("num_chains", 4)):
         raise ValueError(f"num_samples={num_samples} is too small for the chains: give {smallest} or more.")
 

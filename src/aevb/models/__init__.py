@@ -1,6 +1,6 @@
 """Models: the generative p(z) p(x|z) and the recognition model q(z|x), as Equinox modules that return distributions."""
 
-from aevb.models.assembly import OWN_PARTS, assemble, check_models, has_real_support
+from aevb.models.assembly import OWN_PARTS, assemble, check_models, check_real_support, has_real_support
 from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
@@ -37,6 +37,7 @@ __all__ = [
     "assemble",
     "check_log_joint",
     "check_models",
+    "check_real_support",
     "check_supports",
     "describe",
     "has_real_support",

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import Distribution, biject_to, constraints
 
+from aevb.errors import WrongTypeError
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import join, split
 from aevb.models.recognition import RecognitionModel
@@ -78,11 +79,11 @@ def check_models(
     if recognition is not None:
         parts["encoder"] = (lambda: recognition(x), z.shape, "latent_dim")
     for name, (part, wanted, meaning) in parts.items():
-        shape = jax.eval_shape(lambda part=part, name=name: _as_distribution(part(), name).sample(key)).shape
+        shape = jax.eval_shape(lambda part=part, name=name: _as_distribution(part, name).sample(key)).shape
         if shape != wanted:
             raise ValueError(f"{name}: its draws have shape {shape}, and {wanted} is wanted: {meaning}.")
     if recognition is None:
-        _check_real_support(generative.latent_distribution())
+        check_real_support(generative.latent_distribution())
         return
     _check_supports(recognition(x), generative.latent_distribution())
     noise = jax.eval_shape(lambda: recognition.noise(x).sample(key, (num_samples,)))
@@ -102,7 +103,7 @@ def _check_supports(q, prior):
         )
 
 
-def _check_real_support(prior):
+def check_real_support(prior):
     """Refuse a prior whose posterior Hybrid Monte Carlo would leave."""
     if not has_real_support(prior):
         raise ValueError(
@@ -120,7 +121,11 @@ def has_real_support(distribution: Distribution) -> bool:
     return support in (constraints.real, constraints.real_vector)
 
 
-def _as_distribution(value, name):
+def _as_distribution(part, name):
+    try:
+        value = part()
+    except TypeError as error:
+        raise WrongTypeError(f"{name}: cannot be called as it has to be: {error}") from error
     if not isinstance(value, Distribution):
-        raise TypeError(f"{name}: gives a {type(value).__name__}; it has to be a numpyro distribution.")
+        raise WrongTypeError(f"{name}: gives a {type(value).__name__}; it has to be a numpyro distribution.")
     return value

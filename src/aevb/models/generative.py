@@ -40,7 +40,10 @@ class GenerativeModel(eqx.Module):
 
     def log_likelihood(self, x: Array, z: Array) -> Array:
         """Return log p(x|z) for one x (D,) and one z (J,)."""
-        return jnp.asarray(self.decoder(z).log_prob(x))
+        p = self.decoder(z)
+        if isinstance(p, Distribution) and jnp.shape(x) != p.shape():
+            raise ValueError(f"x has shape {jnp.shape(x)}, and one datapoint of the decoder has {p.shape()}.")
+        return jnp.asarray(p.log_prob(x))
 
     def log_joint(self, x: Array, z: Array) -> Array:
         """Return log p(x, z) for one x (D,) and one z (J,)."""

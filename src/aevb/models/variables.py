@@ -11,6 +11,8 @@ from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.constraints import Constraint
 from numpyro.distributions.transforms import biject_to
 
+from aevb.errors import WrongTypeError
+
 
 @dataclass(frozen=True, eq=False)
 class Variable:
@@ -95,7 +97,7 @@ def _describe(name, given) -> Variable:
     elif isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Constraint) and _is_shape(given[1]):
         variable = Variable(given[0], _as_shape(given[1]))
     else:
-        raise TypeError(
+        raise WrongTypeError(
             f"{name}: got {given!r}; expected a support such as constraints.positive, a shape such as (8,), both as "
             "(constraints.simplex, (3,)), or a distribution that has them."
         )

@@ -15,6 +15,7 @@ from numpyro.distributions import Distribution
 from numpyro.distributions.transforms import biject_to
 
 from aevb.distributions.flow import Flow, starting_flow
+from aevb.errors import WrongTypeError
 
 START_SCALE = 0.1  # narrow: the first draws lie where the log joint was checked to be finite
 
@@ -154,7 +155,7 @@ def _bijections(distribution):
         try:
             bijections[name] = biject_to(distribution.arg_constraints[name])
         except NotImplementedError:
-            raise TypeError(
+            raise WrongTypeError(
                 f"posterior: the parameter {name!r} of {type(distribution).__name__} cannot be learned from its "
                 "values. Give an Equinox module that returns the distribution, or a named family."
             ) from None

@@ -37,6 +37,8 @@ class Linear(eqx.Module):
 
     def __call__(self, x: Array) -> Array:
         """Return W x + b."""
+        if jnp.shape(x)[-1:] != self.weight.shape[1:]:
+            raise ValueError(f"x has shape {jnp.shape(x)}, and this layer takes {self.weight.shape[1]} values.")
         return x @ self.weight.T + self.bias
 
 

@@ -34,6 +34,7 @@ def manifold_grid(size: int = 20) -> np.ndarray:
 
     Paper: Figure 4, App. A.
     """
+    check_parameter("size", size, kind=int, low=1)
     unit = (np.arange(size, dtype=np.float32) + 0.5) / size
     values = np.asarray(ndtri(unit))
     right, up = np.meshgrid(values, values[::-1])
@@ -64,9 +65,14 @@ def latent_path(start: np.ndarray, end: np.ndarray, num: int, path: str = "linea
                [1.414, 1.414],
                [0.   , 2.   ]])
     """
+    check_path_options(num, path)
+    return PATHS[path](np.asarray(start), np.asarray(end), np.linspace(0, 1, num)[:, None])
+
+
+def check_path_options(num: int, path: str) -> None:
+    """Refuse a way that does not exist, or has too few points."""
     check_parameter("path", path, choices=PATHS)
     check_parameter("num", num, kind=int, low=2)
-    return PATHS[path](np.asarray(start), np.asarray(end), np.linspace(0, 1, num)[:, None])
 
 
 def _line(start, end, t):

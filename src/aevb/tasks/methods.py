@@ -1,18 +1,23 @@
 """The tasks as methods of an estimator: X is read, the task is called, rows are returned."""
 
+import inspect
+import math
+import numbers
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from aevb.data.checks import check_parameter, check_rows
-from aevb.data.reading import read_matrix
+from aevb.data.checks import check_options, check_parameter, check_rows
+from aevb.data.reading import read_array, read_matrix
+from aevb.errors import shown
 from aevb.models import LIKELIHOODS, has_real_support
-from aevb.tasks.conditional import Completion
-from aevb.tasks.latent_space import Traversal, latent_path, manifold_grid, traversal_grid
-from aevb.tasks.restoration import denoise, impute, super_resolve
+from aevb.tasks.conditional import Completion, complete
+from aevb.tasks.latent_space import Traversal, check_path_options, latent_path, manifold_grid, traversal_grid
+from aevb.tasks.restoration import NOISES, check_level, denoise, impute, super_resolve
+
+NUM_TASK_ARGUMENTS = list(inspect.signature(complete).parameters).index("method")  # what follows are options
 
 
 class Ranking(NamedTuple):
@@ -34,6 +39,7 @@ class TaskMethods:
     seed_: int
     _seed: Any
     _scale_of: Any
+    _check_new_data: Any
     transform: Any
     inverse_transform: Any
     sample: Any
@@ -57,7 +63,7 @@ class TaskMethods:
             (n, D), with what was observed as it was. With `num_draws` a :class:`aevb.tasks.Completion` with ``mean``,
             ``std`` and ``draws`` (num_draws, n, D).
         """
-        X = self._read_observed(X)
+        X = self._read_observed(X, options)
         found = impute(*self._task_models(), X, self._key(random_state), num_draws=num_draws, **options)
         is_missing = np.isnan(X)
         return _hand_back(found, num_draws, lambda values: np.where(is_missing, values, X).astype(_result_type(X)))
@@ -80,7 +86,9 @@ class TaskMethods:
         Returns:
             (n, D), or with `num_draws` a :class:`aevb.tasks.Completion`.
         """
-        X = self._read_observed(X, may_miss=False, any_range=noise == "gaussian")
+        check_parameter("noise", noise, choices=NOISES)
+        X = self._read_observed(X, options, may_miss=False, any_range=noise == "gaussian")
+        check_level(noise, level, X.shape[1])
         if not LIKELIHOODS[self.likelihood_].unit_interval:
             options["values"] = float(X.min()), float(X.max())
             options["scale"] = self.sample(256).std(0) if level is None else 1.0
@@ -107,7 +115,9 @@ class TaskMethods:
             (n, D), or with `num_draws` a :class:`aevb.tasks.Completion`.
         """
         check_is_fitted(self)
-        X = np.asarray(check_array(X_low, input_name="X_low"))
+        check_options("super_resolve", options, complete, NUM_TASK_ARGUMENTS)
+        X = read_array(X_low, "X_low")
+        check_rows(X, None, name="X_low")
         X = X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
         if noise_std is None:
             noise_std = max(0.02 * float(np.ptp(X)), 1e-6)
@@ -126,7 +136,9 @@ class TaskMethods:
             num: Number of steps, both ends included.
             path: ``"linear"``, or ``"sphere"``, which keeps the distance from the origin.
         """
-        z_start, z_end = self.transform(np.stack([np.ravel(start), np.ravel(end)]))
+        check_path_options(num, path)
+        rows = [self._check_new_data(_as_row(row), name) for name, row in (("start", start), ("end", end))]
+        z_start, z_end = self.transform(np.concatenate(rows))
         return self.inverse_transform(latent_path(z_start, z_end, num, path))
 
     def traverse(self, X, num=9, *, reach=2.5, row=None) -> Traversal:
@@ -145,11 +157,13 @@ class TaskMethods:
         """
         check_parameter("num", num, kind=int, low=2)
         check_parameter("reach", reach, kind=float, above=0)
+        self._check_new_data(X)
+        row = None if row is None else self._check_new_data(_as_row(row), "row")
         X = X[:1000]
         codes = self.transform(X)
         carried = self._carried(X, codes)
         dimensions, values = np.argsort(-carried, kind="stable"), np.linspace(-reach, reach, num)
-        center = codes.mean(0) if row is None else self.transform(np.reshape(row, (1, -1)))[0]
+        center = codes.mean(0) if row is None else self.transform(row)[0]
         means = self.inverse_transform(traversal_grid(center, dimensions, values))
         return Traversal(dimensions, carried[dimensions], values, means.reshape(len(dimensions), num, -1))
 
@@ -162,6 +176,7 @@ class TaskMethods:
         Returns:
             (size * size, D), row by row from the top left; z_1 grows to the right, z_2 upwards.
         """
+        check_is_fitted(self)
         check_parameter("size", size, kind=int, low=1)
         if self.latent_dim != 2:
             raise ValueError(
@@ -200,9 +215,10 @@ class TaskMethods:
     def _key(self, random_state):
         return jax.random.key(self.seed_ if random_state is None else self._seed(random_state))
 
-    def _read_observed(self, X, *, may_miss=True, any_range=False):
+    def _read_observed(self, X, options, *, may_miss=True, any_range=False):
         """Return X as numbers, its grey levels in [0, 1], after checks of what was observed."""
         check_is_fitted(self)
+        check_options("conditioning", options, complete, NUM_TASK_ARGUMENTS)
         X = read_matrix(self, X, reset=False)
         seen = np.where(np.isnan(X), 0, X) if may_miss and np.issubdtype(X.dtype, np.floating) else X
         check_rows(seen, None if any_range or self.decoder is not None else self.likelihood_, scale=self._scale_of(X))
@@ -210,13 +226,14 @@ class TaskMethods:
 
     def _image_shape(self, image_shape):
         if image_shape is not None:
-            shape = tuple(int(side) for side in np.ravel(image_shape))
-            if len(shape) not in (2, 3) or np.prod(shape) != self._num_columns():
+            shape = np.ravel(np.asarray(image_shape, dtype=object)).tolist()
+            are_sides = all(isinstance(side, numbers.Integral) and side > 0 for side in shape)
+            if not are_sides or len(shape) not in (2, 3) or math.prod(shape) != self._num_columns():
                 raise ValueError(
-                    f"image_shape={image_shape!r}: it has to be (height, width) or (height, width, channels) "
+                    f"image_shape={shown(image_shape)}: it has to be (height, width) or (height, width, channels) "
                     f"with {self._num_columns()} values in all."
                 )
-            return shape
+            return tuple(map(int, shape))
         side = int(np.sqrt(self._num_columns()))
         if side**2 != self._num_columns():
             raise ValueError(f"image_shape: {self._num_columns()} pixels make no square. Give (height, width).")
@@ -254,6 +271,10 @@ def _hand_back(found, num_draws, finish):
     if not num_draws:
         return finish(found.mean)
     return Completion(finish(found.mean), found.std, finish(found.draws))
+
+
+def _as_row(row):
+    return row if row is None else np.reshape(row, (1, -1))
 
 
 def _result_type(X):

@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 
 from aevb.data.checks import check_parameter
+from aevb.errors import shown
 from aevb.inference.rows import row_keys
 from aevb.models import GenerativeModel, RecognitionModel
 from aevb.tasks.conditional import Completion, complete
@@ -65,12 +66,7 @@ def denoise(
 
     Paper: §2.1.
     """
-    check_parameter("noise", noise, choices=NOISES)
-    if level is None and noise != "gaussian":
-        # Grey levels under a Bernoulli likelihood have no probabilities, so that a rate could not be judged by them.
-        raise ValueError(
-            f"level=None: noise={noise!r} needs the share of values that were replaced, such as level=0.2."
-        )
+    check_level(noise, level, y.shape[1])
     if level is None:
         level = most_likely_std(generative, recognition, y, key, scale=scale)
     return complete(generative, recognition, noise_model(noise, level, values), y, key, **options)
@@ -122,10 +118,26 @@ def noise_model(noise: str, level: float | np.ndarray, values: tuple[float, floa
         >>> noise_model("salt-and-pepper", 0.2).rates.tolist()
         [0.10000000149011612, 0.10000000149011612]
     """
-    check_parameter("noise", noise, choices=NOISES)
-    for number in np.unique(level):
-        check_parameter("level", float(number), kind=float, above=0, high=None if noise == "gaussian" else 0.99)
+    check_level(noise, level)
     return NOISES[noise](level, values)
+
+
+def check_level(noise: str, level, num_columns: int | None = None) -> None:
+    """Refuse a kind of noise that is not known, and a level that is none of it: one number, or one a column."""
+    check_parameter("noise", noise, choices=NOISES)
+    if level is None:
+        if noise != "gaussian":
+            # Grey levels under a Bernoulli likelihood have no probabilities: a rate could not be judged by them.
+            raise ValueError(
+                f"level=None: noise={noise!r} needs the share of values that were replaced, such as level=0.2."
+            )
+        return
+    shape = np.shape(level)
+    if shape != () and (noise != "gaussian" or len(shape) != 1 or shape[0] != (num_columns or shape[0])):
+        wanted = "a number, or one for each column" if noise == "gaussian" else "a number"
+        raise ValueError(f"level={shown(level)}: noise={noise!r} has {wanted}.")
+    for number in np.ravel(level).tolist():
+        check_parameter("level", number, kind=float, above=0, high=None if noise == "gaussian" else 0.99)
 
 
 def _salt_and_pepper(rate, values):

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from aevb.errors import shown
+
 
 class Records(eqx.Module):
     """Datapoints made of several arrays, such as the pair (inputs, outputs).
@@ -34,6 +36,14 @@ class Records(eqx.Module):
 
     def keys(self, key: Array, num_steps: int) -> None:
         """Return the keys of random readings, of which there are none."""
+
+
+def check_numbers(data: Any) -> None:
+    """Refuse data of which a part holds no numbers."""
+    for array in map(np.asarray, jax.tree.leaves(data)):
+        if array.dtype.kind in "OUSmM":
+            first = array.ravel()[0] if array.size else None
+            raise ValueError(f"data: holds {array.dtype}, such as {shown(first)}, which are no numbers. Encode them.")
 
 
 def check_records(data: Any) -> int:
