@@ -319,9 +319,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Return the decoder's mean for each row of Z, (n, D); bytes fitted as grey levels come back in [0, 1]."""
         check_is_fitted(self)
         Z = read_array(Z, "Z")
+        check_rows(Z, None, name="Z")
         if Z.shape[1] != self._n_features_out:
             raise ValueError(f"Z has shape {Z.shape}; it needs {self._n_features_out} columns, the latent dimensions.")
-        check_rows(Z, None, name="Z")
         return rowwise(tasks.decoder_mean, self.generative_, Source(Z), np.arange(len(Z)))
 
     def reconstruct(self, X):

@@ -137,9 +137,12 @@ def _label_column(run, data):
 
 def _open(folder, output, default, pictures):
     """Open a run; refuse a place that cannot be written to before any work is done."""
-    output = output or folder / default
-    check_output(output, ".npy", ".csv", *([".png"] if pictures else []))
+    endings = (".npy", ".csv", *([".png"] if pictures else []))
+    if output is not None:
+        check_output(output, *endings)
     run = open_run(folder)
+    if output is None:
+        check_output(output := folder / default, *endings)
     if output.suffix == ".png" and run.trial().dataset.image_shape is None:
         raise InputError(f"--output {output}: a .png is for images, and the rows of {run.data.source} are none.")
     return run, output

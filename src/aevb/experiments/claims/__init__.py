@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from aevb.data import check_parameter
 from aevb.experiments.claims import measures, verdicts
 from aevb.experiments.claims.measures import Laboratory, effort_curves, figure_curves, mcem_curve
 from aevb.experiments.claims.verdicts import Verdict
 from aevb.experiments.cost import gigaflops
 from aevb.experiments.figures import write_numbers
-from aevb.experiments.settings import Curve, Watch, read
+from aevb.experiments.settings import PROFILES, Curve, Watch, read
 from aevb.files import written_whole
 
 REFERENCE_GIGAFLOPS = 94.0  # a core of the machine on which `core_minutes` were measured
@@ -99,6 +100,7 @@ def reproduce_claims(
     profile: str, folder: Path, *, seed: int = 0, watch: Watch = lambda *_: None, processes: int | None = None
 ) -> list[Path]:
     """Measure what the paper claims, and write a table of verdicts, `claims.md` and `claims.json`."""
+    check_parameter("profile", profile, choices=PROFILES)
     lab = Laboratory(profile, folder, seed, watch, processes)
     rows = []
     for number, claim in enumerate(CLAIMS, start=1):

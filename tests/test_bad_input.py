@@ -1,0 +1,585 @@
+"""Bad input, one table: kind, what was given, where, and the words that the refusal must have.
+
+Each is a ValueError (of a command: exit code 2 and one line), comes within a second of computing, before anything is
+learned or estimated, and leaves nothing on the disk.
+"""
+
+import shutil
+import time
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+
+from aevb import VAE, fit_posterior, load, reparameterize
+from aevb.cli import run
+from aevb.data import binarize, load_dataset, open_dataset
+from aevb.errors import WrongTypeError
+from aevb.estimators import importance, minibatch, score_function, sgvb_a, sgvb_b
+from aevb.experiments.claims import reproduce_claims
+from aevb.experiments.figures import reproduce_figure
+from aevb.inference.marginal_likelihood import log_likelihood
+from aevb.tasks import latent_path, manifold_grid
+
+X = (np.random.default_rng(0).random((60, 16)) < 0.5).astype(float)
+LOW = np.zeros((5, 4))
+NAN, INF = float("nan"), float("inf")
+SECONDS = 1.0
+
+
+def small(**arguments):
+    return VAE(**{"hidden": (5,), "max_epochs": 1, "progress": False, **arguments})
+
+
+def at(value, dtype=float):
+    bad = X.astype(dtype)
+    bad[7, 2] = value
+    return bad
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run, made without learning, and files that are wrong in every way."""
+    from aevb.cli.learn import fill
+    from aevb.data.trial import DataSettings, prepare
+
+    place = tmp_path_factory.mktemp("bad")
+    np.save(place / "x.npy", X.astype(np.uint8))
+    settings = DataSettings(str(place / "x.npy"), image_shape=(4, 4))
+    vae = small().fit(X)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("aevb.cli.learn.write_results", lambda *_: {})
+        fill(place / "run", vae, prepare(settings), settings, {"hidden": (5,)}, "aevb fit")
+    _write_files(place)
+    return place
+
+
+def _write_files(place):
+    arrays = {"words": X.astype(str), "objects": X.astype(object), "complex": X + 1j, "line": X[0], "nothing": X[:0]}
+    arrays |= {"one": X[:1], "five": X[:, :5], "nan": at(NAN), "inf": at(INF), "three": at(3.0)}
+    for name, array in arrays.items():
+        np.save(place / f"{name}.npy", array)
+    np.savez(place / "two.npz", a=X, b=X)
+    texts = {"ragged.csv": "a,b\n1,2\n3\n", "words.csv": "a,b\n1,2\n3,x\n", "header.csv": "a,b\n", "x.xyz": "1"}
+    texts |= {"holes.csv": "a,b\n" + "1,2\n3,\n" * 20, "numbers.csv": "a,b\n" + "1,2\n3,5\n" * 20}
+    texts |= {f"text.{ending}": "hello" for ending in ("npy", "npz", "parquet")}
+    texts |= {f"empty.{ending}": "" for ending in ("npy", "npz", "parquet", "csv")}
+    source = f'[data]\nsource = "{place / "x.npy"}"\n'
+    texts |= {"broken.toml": "[model", "name.toml": source + "sorce = 3\n", "table.toml": source + "[modl]\n"}
+    texts |= {"argument.toml": source + "[model]\nlatent_dims = 2\n", "type.toml": source + "seed = 'a'\n"}
+    texts |= {"shape.toml": source + "image_shape = 4\n"}
+    for name, text in texts.items():
+        (place / name).write_text(text)
+    (place / "cut.npy").write_bytes((place / "x.npy").read_bytes()[:200])
+    for name in ("empty", "folder.npy"):
+        (place / name).mkdir()
+    for name in ("no-model", "future", "bad-config"):
+        shutil.copytree(place / "run", place / name)
+    shutil.rmtree(place / "no-model" / "model")
+    (place / "bad-config" / "config.toml").write_text("[data]\nfoo = 3\n")
+    from aevb.files import sealed, unsealed
+
+    description = place / "future" / "model" / "model.json"
+    description.write_text(sealed(unsealed(description.read_text()) | {"format": 99}))
+
+
+@pytest.fixture(scope="module")
+def fitted(folder):
+    return load(folder / "run" / "model")
+
+
+@cache
+def load_once(place):
+    return load(place)
+
+
+@pytest.fixture(autouse=True)
+def _no_compiling(monkeypatch):
+    """Nothing may be trained or computed."""
+
+    def work(*_, **__):
+        raise AssertionError("work was done with bad input")
+
+    for name in ("vae.train", "vae.train_on", "vae.rowwise", "vae.bound_terms", "posterior.train"):
+        monkeypatch.setattr(f"aevb.{name}", work)
+    monkeypatch.setattr("aevb.tasks.conditional._complete", work)
+    monkeypatch.setattr("aevb.tasks.restoration.most_likely_std", work)
+    monkeypatch.setattr("aevb.inference.marginal_likelihood.side_by_side", work)
+    monkeypatch.setattr("aevb.experiments.side_by_side._run_here", work)
+
+
+def refused(call, *words, kind=ValueError):
+    start = time.process_time()
+    with pytest.raises(kind) as error:
+        call()
+    seconds = time.process_time() - start
+    message = str(error.value)
+    for word in words:
+        assert word in message
+    assert seconds < SECONDS, f"{seconds:.1f} s"
+    return message
+
+
+# ---- data ------------------------------------------------------------------------------------------------------------
+
+TEXT = pd.DataFrame(X).astype(object)
+TEXT.iloc[7, 2] = "red"
+MASKED = np.ma.masked_array(X, np.zeros(X.shape, bool))
+MASKED[7, 2] = np.ma.masked
+RAGGED = X.tolist()
+RAGGED[7] = RAGGED[7][:3]
+COLUMN = X.copy()
+COLUMN[:, 2] = NAN
+
+FORMS = {  # of any matrix: what was given, and words
+    "empty list": ([], "Expected 2D array, got 1D array"),
+    "no rows": (X[:0], "0 sample(s) (shape=(0, 16))", "Give at least one row"),
+    "no columns": (X[:, :0], "0 feature(s) (shape=(60, 0))", "Give at least one column"),
+    "one dimension": (X[0], "Expected 2D array, got 1D array", "Reshape your data"),
+    "three dimensions": (X.reshape(60, 4, 4), "dim 3", "reshape(len(X), -1)"),
+    "a number": (3.0, "=3.0: data are rows and columns", "(n, D)"),
+    "None": (None, "=None: data are rows and columns"),
+    "a dictionary": ({"a": 1}, "={'a': 1}: data are rows"),
+    "text": (X.astype(str), "row 0, column 0 is text, '0.0'", "astype(float)"),
+    "a word in a cell": (at("red", object), "row 7, column 2 is 'red', not a number", "OneHotEncoder"),
+    "a list in a cell": (at(None, object).astype(object), "row 7, column 2 is nan"),
+    "complex numbers": (at(1j, complex), "row 0, column 0 is", "Complex data not supported", "X.imag"),
+    "dates": (X.astype("datetime64[s]"), "datetime64[s], which are no numbers", "timedelta64(1, 'D')"),
+    "sparse": (csr_matrix(X), "Sparse data", "toarray()"),
+    "ragged rows": (RAGGED, "row 7 has 3 values, row 0 has 16", "NaN stands for what is missing"),
+    "a frame with words": (TEXT, "row 7, column 2 is 'red', not a number", "OneHotEncoder"),
+    "masked cells": (MASKED, "row 7, column 2 is nan"),
+    "NaN": (at(NAN), "row 7, column 2 is nan (1 such value(s) in all)", "drop or fill"),
+    "infinity": (at(-INF), "row 7, column 2 is -inf (1 such"),
+    "a column of NaN": (COLUMN, "row 0, column 2 is nan (60 such value(s) in all)"),
+    "beyond float32": (at(1e39), "row 7, column 2 is 1e+39", "rescale the column"),
+}
+HOLES = {"NaN", "a column of NaN", "masked cells", "a list in a cell"}  # which `impute` is for
+KNOWN = {  # of rows of which the model knows the form
+    "other columns": (X[:, :5], "5 features", "expecting 16 features"),
+    "above one": (at(2.0), "row 7, column 2 is 2.0", "likelihood='bernoulli' takes values in [0, 1]", "MinMaxScaler"),
+    "below zero": (at(-0.5), "row 7, column 2 is -0.5"),
+    "bytes above one": (at(2).astype(np.uint8), "row 7, column 2 is 2 "),
+}
+LEARNING = {
+    "one row": (X[:1], "n_samples = 1; learning needs at least 2 rows"),
+    "a constant column": (
+        np.c_[X * 3 - 1, np.ones(60)],
+        "column 16 is constant (every row has 1.0",
+        "VarianceThreshold",
+    ),
+}
+LEARN = {
+    "fit": lambda vae, rows: small().fit(rows),
+    "partial_fit": lambda vae, rows: small().partial_fit(rows),
+}
+APPLY = {
+    name: lambda vae, rows, name=name: getattr(vae, name)(rows)
+    for name in (
+        "transform", "posterior", "reconstruct", "score", "score_samples", "log_likelihood", "rank_anomalies",
+        "traverse", "denoise", "impute", "inpaint", "partial_fit",
+    )
+}  # fmt: skip
+APPLY["fit(validation_data=)"] = lambda vae, rows: small().fit(X, validation_data=rows)
+OTHERS = {
+    "inverse_transform": lambda vae, rows: vae.inverse_transform(rows),
+    "super_resolve": lambda vae, rows: vae.super_resolve(rows, 2),
+    "binarize": lambda vae, rows: binarize(rows, "static"),
+    "inference.log_likelihood": lambda vae, rows: log_likelihood(
+        vae.generative_, vae.recognition_, rows, jax.random.key(0)
+    ),
+}
+MATRICES = [
+    (kind, *case, entry, call)
+    for forms, entries in ((FORMS, LEARN | APPLY | OTHERS), (KNOWN, APPLY), (LEARNING, LEARN))
+    for kind, case in forms.items()
+    for entry, call in entries.items()
+    if not (entry in ("impute", "inpaint") and kind in HOLES)
+    and not (entry == "denoise" and kind in ("above one", "below zero", "bytes above one"))  # noise may do that
+    and not (entry == "fit(validation_data=)" and kind == "None")
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "call"),
+    [(case[1], case[2:-2], case[-1]) for case in MATRICES],
+    ids=[f"{case[0]}-{case[-2]}" for case in MATRICES],
+)
+def test_matrices(rows, words, call, fitted):
+    refused(lambda: call(fitted, rows), *words)
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+
+WHOLE = [0, -1, 1.5, True, "3", NAN, INF, 10**30, 10**400, [2], 1j]
+REAL = [-1, NAN, INF, "fast", True, [0.1], 10**400]
+SETTINGS = [
+    *(
+        (name, value)
+        for name in ("latent_dim", "num_samples", "batch_size", "max_epochs", "patience")
+        for value in WHOLE
+    ),
+    *(("hidden", value) for value in (0, -1, 1.5, True, "8", NAN, (5, "a"), [[5, None]], (10**12,), None, {})),
+    *((name, value) for name in ("learning_rate", "validation_fraction", "forgetting") for value in REAL),
+    *(
+        (name, value)
+        for name in ("likelihood", "activation", "posterior", "learner", "estimator", "optimizer", "init")
+        for value in ("gausian", "", 3, ["adam"], None, b"adam")
+    ),
+    ("parameter_prior", "norml"),
+    *(("random_state", value) for value in ("a", -1, 1.5, 2**40, [1], {})),
+    *(("amortized", value) for value in ("yes", 1, None)),
+    *((name, value) for name in ("prior", "encoder", "decoder") for value in ("x", 3, [1])),
+]
+CONTRADICTIONS = [
+    ({"learner": "mcem", "amortized": False}, "amortized=False is for learner='aevb'"),
+    ({"learner": "mcem", "posterior": "gamma"}, "over all real numbers"),
+    ({"learner": "mcem", "encoder": lambda x: x}, "learner='mcem' has no use for one"),
+    ({"learner": "full-vb", "estimator": "importance"}, "estimator (learner='full-vb')='importance'"),
+    ({"forgetting": 0.1}, "forgetting=0.1 is for optimizer='adagrad'"),
+    ({"posterior": "dirichlet", "latent_dim": 1}, "latent_dim=1", "Give 2 or more"),
+    ({"prior": lambda: 3}, "prior: gives a int"),
+    ({"encoder": lambda: 3}, "encoder: cannot be called"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), SETTINGS, ids=[f"{name}={str(value)[:12]}" for name, value in SETTINGS])
+def test_settings(name, value):
+    for method in ("fit",) if name == "amortized" else ("fit", "partial_fit"):
+        vae = small(**{name: value})
+        shown = name if name == "hidden" else f"{name}="
+        message = refused(lambda vae=vae, method=method: getattr(vae, method)(at(NAN)), shown)
+        assert any(fix in message for fix in ("Give", "give", "Choose one of", "has to be"))
+        assert len(message) < 400
+
+
+@pytest.mark.parametrize(("arguments", "words"), [(case[0], case[1:]) for case in CONTRADICTIONS])
+def test_contradictions(arguments, words):
+    refused(lambda: small(**arguments).fit(X), *words)
+
+
+def test_a_near_miss_is_named():
+    refused(lambda: small(learner="wakesleep").fit(X), "Did you mean 'wake-sleep'?")
+    refused(lambda: load_dataset("digit"), "name='digit'", "Did you mean 'digits'?")
+
+
+CALLS = [  # methods of a fitted model: name, arguments, words
+    *(("sample", ((value,), {}), "num_samples=") for value in WHOLE),
+    *(("sample", ((2,), {"temperature": value}), "temperature=") for value in (0, -1, NAN, INF, "x", None, True)),
+    *(("score", ((X,), {"num_samples": value}), "num_samples=") for value in WHOLE),
+    *(("log_likelihood", ((X,), {"num_samples": value}), "num_samples=") for value in (*WHOLE, None)),
+    *(("log_likelihood", ((X,), {"method": value}), "method=") for value in ("Importance", "iwae", None, 3, ["ais"])),
+    *(("rank_anomalies", ((X,), {"method": value}), "method=") for value in ("bond", None, 3)),
+    *(("impute", ((X,), {"method": value}), "method=") for value in ("gibs", None, 3, ["hmc"])),
+    *((name, ((X,), {"random_state": "a"}), "random_state='a'") for name in ("log_likelihood", "impute")),
+    ("sample", ((2,), {"random_state": -1}), "random_state=-1"),
+    ("log_likelihood", ((X,), {"chains": 3}), "method='importance' has no option 'chains'"),
+    ("log_likelihood", ((X,), {"method": "ais", "num_chains": 1.5}), "num_chains=1.5"),
+    ("log_likelihood", ((X,), {"method": "ais", "num_chains": "x"}), "num_chains='x'"),
+    ("log_likelihood", ((X,), {"method": "ais", "schedule": 3}), "schedule=3", "'sigmoid'"),
+    ("log_likelihood", ((X,), {"method": "hmc", "density": ["x"]}), "density=['x']"),
+    ("log_likelihood", ((X,), {"defensive": NAN}), "defensive=nan"),
+    *(("impute", ((X,), {"num_draws": value}), "num_draws=") for value in (-1, 1.5, "x", None, True)),
+    ("impute", ((X,), {"num_chain": 3}), "no option 'num_chain'", "Did you mean 'num_chains'?"),
+    ("denoise", ((X,), {"foo": 3}), "no option 'foo'"),
+    *(("denoise", ((X, noise), {}), "noise=") for noise in ("salt", None, ["gaussian"])),
+    ("denoise", ((X, "masking"), {}), "level=None", "such as level=0.2"),
+    ("denoise", ((X, "masking", 1.0), {}), "level=1.0", "at most 0.99"),
+    *(("denoise", ((X, "gaussian", level), {}), "level=") for level in (-1, NAN, INF, "x", True, [0.1, 0.2], [])),
+    *(("super_resolve", ((LOW, factor), {}), "factor=") for factor in (0, 1, 3, 1.5, "2", None, True)),
+    *(
+        ("super_resolve", ((LOW, 2), {"image_shape": shape}), "image_shape=", "with 16 values in all")
+        for shape in ((4, 5), 3, "4x4", (-4, -4), (4.5, 4), (NAN, 4), [None, 4])
+    ),
+    *(("super_resolve", ((LOW, 2), {"noise_std": value}), "noise_std=") for value in (0, -1, NAN, "x")),
+    ("super_resolve", ((X, 2), {}), "X_low has 16 columns", "have 4"),
+    *(("interpolate", ((X[0], X[1], num), {}), "num=") for num in (1, 1.5, "x", None)),
+    ("interpolate", ((X[0], X[1]), {"path": "line"}), "path='line'", "Did you mean 'linear'?"),
+    ("interpolate", ((X[0], X[1, :3]), {}), "end: ", "3 features"),
+    ("interpolate", ((X[0] * NAN, X[1]), {}), "start: the value at row 0, column 0 is nan"),
+    *(("traverse", ((X,), {"num": value}), "num=") for value in (1, "x")),
+    *(("traverse", ((X,), {"reach": value}), "reach=") for value in (0, NAN, None)),
+    ("traverse", ((X,), {"row": X[0, :3]}), "row: ", "3 features"),
+    *(("manifold", ((value,), {}), "size=") for value in WHOLE),
+    ("inverse_transform", ((X,), {}), "Z has shape (60, 16); it needs 2 columns"),
+    *(("save", ((value,), {}), "folder=", "is no path") for value in (3, None, True, ["a"])),
+    *(("fit", ((X,), {"checkpoint": value}), "checkpoint=") for value in (3, True, ["a"], "", "/dev/null/x", __file__)),
+    *(("fit", ((X,), {"checkpoint_seconds": value}), "checkpoint_seconds=") for value in (-1, NAN, "x", None)),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"), [(case[0], case[1], case[2:]) for case in CALLS], ids=[case[0] for case in CALLS]
+)
+def test_methods(name, given, words, fitted):
+    arguments, options = given
+    refused(lambda: getattr(fitted, name)(*arguments, **options), *words)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        *((name, (X,)) for name in APPLY if not name.startswith(("fit", "partial"))),
+        *((name, (X,)) for name in ("inverse_transform", "save")),
+        ("sample", ()),
+        ("manifold", ()),
+        ("super_resolve", (LOW, 2)),
+        ("interpolate", (X[0], X[1])),
+    ],
+)
+def test_unfitted(name, given):
+    refused(lambda: getattr(small(), name)(*given), "not fitted yet. Call 'fit'")
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+
+def log_prior(v):
+    return dist.Normal(0, 1).log_prob(v["mu"])
+
+
+def log_likelihood_of(v, x):
+    return dist.Normal(v["mu"], 1).log_prob(x)
+
+
+PAIR = (log_prior, log_likelihood_of)
+POSTERIORS = [
+    *(({name: value}, f"{name}=") for name in ("num_samples", "max_steps", "batch_size") for value in (0, 1.5, 10**30)),
+    *(({"num_data": value}, "num_data=") for value in (0, 1.5, "x")),
+    *(({"learning_rate": value}, "learning_rate=") for value in (0, NAN, INF, "x")),
+    *(({"random_state": value}, "random_state=") for value in (-1, 1.5, "x", None, 2**70)),
+    *(({"posterior": value}, "posterior") for value in ("gausian", None, 3, {"mu": 3}, lambda x: x, dist.Normal)),
+    *(({"variables": value}, "variables") for value in (None, "x", {}, {"mu": "real"}, {"mu": (0,)}, [()])),
+    *(({"log_joint": value}, "log_joint: got") for value in (3, None, "x", (), (log_prior, 3), (log_prior,) * 3)),
+    *(({"data": value}, "data:") for value in (None, [], np.array(["a"]), (np.ones(3), np.ones(4)), [1, "a"])),
+    *(({"optimizer": value}, "optimizer=") for value in ("adm", 3, None)),
+    *(({"local_posterior": value}, "local_posterior=") for value in ("gausian", 3, None)),
+    ({"log_joint": lambda v, x: v["mu"], "local_variables": ()}, "local variables need it in two"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "word"), POSTERIORS)
+def test_fit_posterior(arguments, word):
+    given = {"log_joint": PAIR, "variables": {"mu": ()}, "data": np.arange(5.0), "progress": False, **arguments}
+    refused(lambda: fit_posterior(**given), word)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        (None, "got None"),
+        ("x", "got 'x'"),
+        (dist.Normal, "got the class Normal"),
+        (dist.Poisson(1.0), "Poisson is discrete"),
+        (dist.Delta(0.0), "no density"),
+        (dist.LKJ(3), "no route is known"),
+    ],
+)
+def test_reparameterize(given, word):
+    refused(lambda: reparameterize(given), word, kind=WrongTypeError)
+
+
+@pytest.mark.parametrize("estimator", [sgvb_a, sgvb_b, score_function, importance])
+def test_estimators(estimator, fitted):
+    models, x, epsilon = (fitted.generative_, fitted.recognition_), jnp.asarray(X[0]), jnp.zeros((3, 2))
+    refused(lambda: estimator(*models, x[:5], epsilon), "x has shape (5,)", "16 values")
+    for bad in (epsilon[:, :1], epsilon[0], epsilon[:0], epsilon[None]):
+        refused(lambda bad=bad: estimator(*models, x, bad), f"epsilon has shape {bad.shape}", "jax.vmap")
+    batch = jnp.asarray(X[:3])  # taken for one datapoint; traced, as it is by then
+    with pytest.raises(ValueError, match=r"x has shape \(3, 16\)|epsilon has shape"):
+        jax.eval_shape(lambda: estimator(*models, batch, epsilon))
+    for bad in (0, -1, "x", None, NAN):
+        refused(lambda bad=bad: minibatch(estimator, bad), "num_data=")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda p: reproduce_figure("figure-9", "tiny", p), ["name='figure-9'", "Did you mean"]),
+        (lambda p: reproduce_figure("figure-2", "quik", p), ["profile='quik'", "Did you mean 'quick'?"]),
+        (lambda p: reproduce_figure("figure-2", "tiny", p, seed=-1), ["seed=-1"]),
+        (lambda p: reproduce_figure("figure-2", "tiny", p, processes=0), ["processes=0"]),
+        (lambda p: reproduce_figure("figure-2", "tiny", Path(__file__)), ["folder=", "is a file"]),
+        (lambda p: reproduce_claims("quik", p), ["profile='quik'"]),
+        (lambda p: manifold_grid(0), ["size=0"]),
+        (lambda p: latent_path(np.zeros(2), np.ones(2), 1), ["num=1"]),
+        (lambda p: load_dataset(None), ["name=None"]),
+        (lambda p: binarize(X, "stat"), ["binarization='stat'", "Did you mean 'static'?"]),
+        (lambda p: load(3), ["folder=3 is no path"]),
+        (lambda p: load(p / "nowhere"), ["does not exist", "vae.save(folder)"]),
+        (lambda p: load(p), ["has no model.json"]),
+        (lambda p: load(__file__), ["is a file"]),
+    ],
+)
+def test_functions(call, words, tmp_path):
+    refused(lambda: call(tmp_path), *words)
+    assert not list(tmp_path.rglob("*"))
+
+
+# ---- files and commands ----------------------------------------------------------------------------------------------
+
+FILES = {  # by name: words
+    "nowhere.npy": "nowhere.npy",
+    "words.npy": "which are no numbers. Save X.astype",
+    "objects.npy": "Python objects are never unpickled",
+    "complex.npy": "complex128, which are no numbers",
+    "line.npy": "has shape (16,); data are rows and columns",
+    "nothing.npy": "has shape (0, 16)",
+    "empty.npy": "(it has 0 bytes)",
+    "empty.npz": "(it has 0 bytes)",
+    "empty.parquet": "(it has 0 bytes)",
+    "empty.csv": "no rows of numbers (0 bytes)",
+    "header.csv": "no rows of numbers (4 bytes)",
+    "text.npy": "cannot be read",
+    "text.npz": "not a zip file",
+    "text.parquet": "cannot be read",
+    "cut.npy": "may be truncated (it has 200 bytes)",
+    "folder.npy": "Is a directory",
+    "x.xyz": "files ending in '.xyz' are not read. Give .npy",
+    "empty": "has no data files",
+    "two.npz": "exactly one matrix",
+    "ragged.csv": "line 3 has 1 cells, the first line has 2; give each",
+    "words.csv": "line 3, column 'b': 'x' is not a number; encode words",
+}
+WITH_DATA = {
+    "encode": [],
+    "reconstruct": [],
+    "denoise": [],
+    "inpaint": [],
+    "super-resolve": ["--factor", "2"],
+    "evaluate": [],
+}
+OF_RUNS = {**{name: ["x.npy", *more] for name, more in WITH_DATA.items()}, "evaluate": [], "sample": [], "explore": []}
+OF_RUNS |= {"plot": [], "report": []}
+COMMANDS = [
+    *((["fit", file], words) for file, words in FILES.items()),
+    *((["encode", "run", file], words) for file, words in FILES.items()),
+    *(([name, "run", "words.csv", *more], FILES["words.csv"]) for name, more in WITH_DATA.items()),
+    *(([name, "run", "five.npy", *more], "5 ") for name, more in WITH_DATA.items()),
+    *(
+        ([name, "run", "inf.npy" if name == "inpaint" else "nan.npy", *more], "row 7, column 2 is")
+        for name, more in WITH_DATA.items()
+        if name != "super-resolve"
+    ),
+    *(([name, "run", "three.npy"], "three.npy: X: the value at row 7, column 2") for name in ("encode", "inpaint")),
+    *(
+        ([name, bad, *more], words)
+        for name, more in OF_RUNS.items()
+        for bad, words in {
+            "nowhere": "is not the folder of a run",
+            "empty": "is not the folder of a run",
+            "x.npy": "is not the folder of a run",
+            "no-model": "needs config.toml and model/",
+            "bad-config": "config.toml: [data] foo is not known. It may hold source",
+            "future": "format",
+        }.items()
+    ),
+    *(
+        ([name, "run", *more, "--output", bad], words)
+        for name, more in {"sample": [], "encode": ["x.npy"], "explore": []}.items()
+        for bad, words in {"x.txt": "its name must end in", "/dev/null/y.npy": "--output /dev/null/y.npy"}.items()
+    ),
+    (["sample", "run", "--output", "folder.npy"], "cannot write there (it is a folder)"),
+    (["sample", "run", "--output", "x.npy/y.npy"], "x.npy is a file). Name a file in a folder of your own"),
+    *(([name, "--output", "x.npy"], "cannot write there") for name in ("demo",)),
+    (["reproduce", "figure-2", "--output", "x.npy"], "x.npy is a file"),
+    (["families", "--output", "x.pdf"], "must end in .png"),
+    (["families", "--output", "x.npy/a.png"], "x.npy is a file"),
+    (["fit", "x.npy", "--out", "x.npy"], "x.npy is a file"),
+    (["fit", "nan.npy"], "nan.npy: the value at row 7, column 2 is nan", "--drop-missing"),
+    (["fit", "inf.npy"], "inf.npy: the value at row 7, column 2 is inf"),
+    (["fit", "holes.csv"], "holes.csv: the value at row 1, column 1 is nan", "--drop-missing"),
+    (["fit", "one.npy"], "one.npy has 1 rows: too few"),
+    (["fit"], "Which data?"),
+    (["fit", "numbers.csv", "--label-column", "y"], "there is no column 'y'; its columns are a, b"),
+    (["fit", "x.npy", "--label-column", "y"], "is for .csv and .parquet files"),
+    (["fit", "numbers.csv", "--binarization", "static"], "numbers.csv: the value at row 0, column 1 is 2.0"),
+    (["fit", "x.npy", "--image-shape", "4", "5"], "its rows have 16 columns, not 4 x 5"),
+    *((["fit", "x.npy", "--image-shape", side, "4"], f"image_shape={side}") for side in ("0", "-4")),
+    *((["fit", "x.npy", "--test-fraction", value], f"test_fraction={value}") for value in ("0.0", "2.0", "nan")),
+    *(
+        (["fit", "x.npy", f"--{name}", value], name.replace("-", "_") + "=")
+        for name in ("latent-dim", "num-samples", "batch-size", "max-epochs", "patience", "hidden")
+        for value in ("0", "-1", "1.5", "a", "1" + "0" * 30)
+    ),
+    *((["fit", "x.npy", "--learning-rate", value], "learning_rate=") for value in ("0", "nan", "inf", "x")),
+    *(
+        (["fit", "x.npy", f"--{name}", "gausian"], f"{name}='gausian' is not known")
+        for name in ("likelihood", "activation", "posterior", "learner", "estimator", "optimizer", "init")
+    ),
+    *((["fit", "x.npy", "--random-state", value], "random_state=") for value in ("-1", "x", "1.5")),
+    (["fit", "x.npy", "--latnet-dim", "3"], "Unknown option: --latnet-dim. Did you mean --latent-dim"),
+    (["fit", "x.npy", "--latent-dim"], "--latent-dim requires an argument"),
+    (["fit", "--config", "nowhere.toml"], "nowhere.toml cannot be read: No such file"),
+    (["fit", "--config", "empty"], "empty cannot be read: Is a directory"),
+    (["fit", "--config", "broken.toml"], "broken.toml is not TOML"),
+    (["fit", "--config", "x.npy"], "x.npy is not TOML"),
+    (["fit", "--config", "name.toml"], "name.toml: [data] sorce is not known. It may hold source"),
+    (["fit", "--config", "table.toml"], "table.toml: [modl] is not known"),
+    (["fit", "--config", "argument.toml"], "argument.toml: [model] latent_dims: VAE has no such argument"),
+    (["fit", "--config", "type.toml"], "type.toml: seed='a' is not allowed"),
+    (["fit", "--config", "shape.toml"], "shape.toml: image_shape=4 is not allowed"),
+    *((["sample", "run", "--num-samples", value], "--num-samples") for value in ("0", "-1", "1.5", "x")),
+    (["sample", "run", "--seed", "-1"], "--seed"),
+    (["evaluate", "run", "--method", "hcm"], "--method", "hmc"),
+    (["evaluate", "run", "--num-samples", "1"], "--num-samples"),
+    (["evaluate", "run", "--rows", "0"], "--rows"),
+    (["explore", "run", "--rows", "0"], "--rows"),
+    (["super-resolve", "run", "x.npy", "--factor", "0"], "--factor"),
+    (["super-resolve", "run", "x.npy", "--factor", "3"], "factor=3"),
+    (["denoise", "run", "x.npy", "--level", "nan"], "level=nan"),
+    (["denoise", "run", "x.npy", "--noise", "salt"], "--noise", "salt-and-pepper"),
+    (["demo", "--epochs", "0"], "--epochs"),
+    (["demo", "--data", "mnist"], "--data", "mnist-5k"),
+    (["reproduce", "figure-9"], "figure-9", "Did you mean"),
+    (["reproduce", "figure-2", "--processes", "0"], "--processes"),
+    (["data", "get", "mnits"], "Did you mean 'mnist'?"),
+    (["data", "foo"], "Unknown command"),
+    (["doctor", "x"], "x"),
+    (["fti"], "Did you mean"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(case[0], case[1:]) for case in COMMANDS],
+    ids=[" ".join(case[0])[:60] for case in COMMANDS],
+)
+def test_commands(arguments, words, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("aevb.persistence.load", load_once)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    start = time.process_time()
+    assert run(arguments) == 2
+    seconds = time.process_time() - start
+    captured = capsys.readouterr()
+    assert captured.err.startswith("aevb: ")
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    for word in words:
+        assert word in captured.err
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert seconds < SECONDS, f"{seconds:.1f} s"
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_files_as_data(file, folder):
+    refused(lambda: small().fit(folder / file), file)
+    refused(lambda: open_dataset(str(folder / file)), file)
+
+
+def test_the_table_is_as_large_as_the_documentation_says():
+    kinds = len(FORMS) + len(KNOWN) + len(LEARNING) + len(FILES)
+    settings = sum(1 if name == "amortized" else 2 for name, _ in SETTINGS)  # fit, and partial_fit where there is one
+    tables = (MATRICES, CONTRADICTIONS, CALLS, POSTERIORS, COMMANDS, FILES, FILES)
+    pairs = settings + sum(map(len, tables))
+    said = (Path(__file__).parents[1] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert f"{kinds} kinds of data and files" in said
+    assert f"{pairs:,} pairs" in said
+    assert f"{len(COMMANDS)} of them commands" in said
