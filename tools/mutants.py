@@ -54,7 +54,12 @@ ROOMS = {  # what is broken, and the tests that are to notice
     ),
     "saving": (
         ["src/aevb/persistence.py", "src/aevb/files.py"],
-        ["tests/test_persistence.py", "tests/test_persistence_names.py", "tests/test_model_files.py"],
+        [
+            "tests/test_files.py",
+            "tests/test_persistence.py",
+            "tests/test_persistence_names.py",
+            "tests/test_model_files.py",
+        ],
     ),
     "estimators": (
         ["src/aevb/estimators"],
