@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-slow check check-page bench docs clean
+.PHONY: help demo test test-slow mutants check check-page bench docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ test: $(VENV)/.installed-test ## run the tests, except the slow ones
 
 test-slow: $(VENV)/.installed-test ## run the slow tests
 	@$(BIN)/pytest -m slow -n 0
+
+mutants: $(VENV)/.installed-mutants ## break the code in 208 ways and see whether its tests notice; takes an hour
+	@PYTHONHASHSEED=0 $(BIN)/python tools/mutants.py
+	@$(BIN)/python tools/mutants.py --show
 
 check: $(VENV)/.installed-dev ## check format, lint and types
 	@$(BIN)/ruff format --check
@@ -38,7 +42,7 @@ docs: $(VENV)/.installed-docs ## build the documentation
 	@echo "Wrote docs/_build/html/index.html"
 
 clean: ## remove .venv, caches and built files; runs/ stays
-	rm -rf $(VENV) .cache .pytest_cache .ruff_cache dist docs/_build
+	rm -rf $(VENV) .cache .hypothesis .pytest_cache .ruff_cache dist docs/_build
 	find src tests docs -name __pycache__ -prune -exec rm -rf {} +
 
 # One stamp for each extra, so that a target installs only what it needs. What nothing here imports is not compiled.

@@ -1,9 +1,11 @@
 import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+TESTS = str(Path(__file__).resolve().parent)
 # Compiled programs are shared by the workers and by later runs.
 CACHE = Path(__file__).resolve().parents[1] / ".cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
@@ -24,6 +26,28 @@ QUICK_TO_COMPILE = [
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
+
+
+SHIFT = int(os.environ.get("AEVB_TEST_SEED", "0"))  # other seeds for all tests, to look for those that fail by chance
+
+
+def pytest_configure():
+    """Shift the seeds that stand in the tests, and none of the package's own."""
+    if SHIFT:
+        import jax
+        import numpy as np
+
+        jax.random.key = _shifted(jax.random.key)
+        np.random.default_rng = _shifted(np.random.default_rng)
+
+
+def _shifted(function):
+    def of_seed(seed=None, *arguments, **keywords):
+        if isinstance(seed, int) and sys._getframe(1).f_code.co_filename.startswith(TESTS):
+            seed += 1_000_003 * SHIFT
+        return function(seed, *arguments, **keywords)
+
+    return of_seed
 
 
 def pytest_collection_finish():

@@ -186,3 +186,91 @@ def test_nothing_in_the_source_could_run_what_a_file_says():
         for word in ("import pickle", "from pickle", "joblib", "cloudpickle", "import dill", "allow_pickle=True"):
             assert word not in text, f"{path.name}: {word}"
         assert not re.search(r"(?<![\w.])(eval|exec|__import__)\(", text), path.name
+
+
+CHECKSUM = "0123456789abcdef" * 4
+KINDS = {  # what model.json may hold in each place, and what not
+    "n_features_in_": ([1, 784], [0, -1, 1.0, True, "1", None]),
+    "likelihood_": (["bernoulli", "gaussian"], ["poisson", 1, None]),
+    "scale_": ([1, 0.5], [True, "1", None]),
+    "seed_": ([0, 7], [-1, 0.0, False, None]),
+    "learning_rate_": ([None, 1, 0.1], [True, "fast"]),
+    "stopped_because_": (["converged"], [None, 1]),
+    "history_": ([[], [{"epoch": 1, "lower_bound": -0.5, "kl": None}]], [{}, [1], [{"epoch": "1"}], [{"a": True}]]),
+    "arguments": ([{}, {"hidden": 3}], [[], None]),
+    "own_networks": ([[], ["encoder", "prior"]], ["encoder", ["optimizer"], None]),
+    "own_optimizer": ([True, False], [0, None]),
+    "feature_names": ([[], ["a"]], ["a", [1], None]),
+    "fitted": ([dict.fromkeys(persistence._FITTED)], [{}, {"seed_": 1}, list(persistence._FITTED)]),
+    "arrays": (
+        [{"file": "arrays-0123456789abcdef.safetensors", "sha256": CHECKSUM}],
+        [
+            {"file": "arrays-0123456789abcde.safetensors", "sha256": CHECKSUM},
+            {"file": "../arrays-0123456789abcdef.safetensors", "sha256": CHECKSUM},
+            {"file": "arrays-0123456789abcdef.safetensors"},
+            {"file": "arrays-1.safetensors", "sha256": 1},
+            [],
+        ],
+    ),
+    "transform": ([], [1]),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_a_description_may_hold(name):
+    good, bad = KINDS[name]
+    for value in good:
+        assert persistence._checked(name, value) is value
+    for value in bad:
+        with pytest.raises(ModelFileError) as error:
+            persistence._checked(name, value)
+        assert str(error.value) == f"model.json: {name} cannot be {str(value)[:60]}."
+
+
+def test_every_kind_is_looked_at():
+    assert set(KINDS) - {"transform"} == set(persistence._KINDS)
+
+
+def test_folders_are_made(fitted, tmp_path):
+    assert fitted.save(tmp_path / "a" / "b") == tmp_path / "a" / "b"
+    assert_same_arrays(load(tmp_path / "a" / "b"), fitted)
+
+
+def test_arrays_that_do_not_fit_are_named():
+    forms = {"a": np.zeros(3, np.float32)}
+    persistence._check_forms({"a": np.ones(3, np.float32), "more": np.ones(1)}, forms)
+    for arrays, words in (
+        ({}, "the arrays lack a."),
+        (
+            {"a": np.ones(4, np.float32)},
+            "the arrays: a has shape and type ((4,), 'float32'), expected ((3,), 'float32').",
+        ),
+        ({"a": np.ones(3)}, "the arrays: a has shape and type ((3,), 'float64'), expected ((3,), 'float32')."),
+        ({"a": np.float32([1, np.inf, 1])}, "the arrays: a holds what is no finite number."),
+    ):
+        with pytest.raises(ModelFileError) as error:
+            persistence._check_forms(arrays, forms)
+        assert str(error.value) == words
+
+
+def test_own_parts_are_asked_for_and_refused():
+    own = {"prior": None, "encoder": None, "decoder": None}
+    saved = {"own_networks": [], "own_optimizer": False}
+    persistence._check_own(own, None, saved)
+    persistence._check_own(own | {"prior": 1}, 1, {"own_networks": ["prior"], "own_optimizer": True})
+    persistence._check_own(own, None, {"own_networks": [], "own_optimizer": True})  # Adam takes its place
+    for given, optimizer, description, words in (
+        (own, None, saved | {"own_networks": ["prior"]}, "it was saved with a prior of your own. Pass it"),
+        (own | {"decoder": 1}, None, saved, "it was saved without a decoder of your own. Leave out decoder"),
+        (own, 1, saved, "it was saved without an optimizer of your own. Leave out optimizer"),
+    ):
+        with pytest.raises(ModelFileError) as error:
+            persistence._check_own(given, optimizer, description)
+        assert str(error.value).startswith(words)
+
+
+def test_numbers_become_json_and_what_is_none_becomes_null():
+    value = {"a": (np.int64(1), np.float32(0.5)), "b": np.arange(2), "c": [float("nan"), -np.inf, None, True, "x"]}
+    assert persistence._plain(value) == {"a": [1, 0.5], "b": [0, 1], "c": [None, None, None, True, "x"]}
+    with pytest.raises(TypeError, match=r"cannot be saved as JSON: <object"):
+        persistence._plain([object()])

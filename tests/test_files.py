@@ -1,0 +1,98 @@
+import os
+
+import pytest
+
+from aevb.files import digest, parse_json, sealed, unsealed, written_whole
+
+SEALED = '{\n "sha256": "bc7aa1e72a959be77258bdaccbccee1ea0a7095ce1412ea93825c9e8aad5c3ed",\n "a": [\n  1\n ]\n}'
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_name_after(tmp_path, monkeypatch):
+    seen, names = [], {}
+
+    def watched(name):
+        function = getattr(os, name)
+
+        def run(what, *arguments):
+            seen.append((name, names.get(what, os.fspath(what) if isinstance(what, os.PathLike) else what)))
+            result = function(what, *arguments)
+            if name == "open":
+                names[result] = os.fspath(what)
+            return result
+
+        return run
+
+    for name in ("open", "fsync", "close", "replace"):
+        monkeypatch.setattr(os, name, watched(name))
+    with written_whole(tmp_path / "some" / "folder" / "note.txt") as scratch:
+        scratch.write_text("hello")
+        assert scratch.parent == tmp_path / "some" / "folder"
+        assert scratch.name == f".note.txt.{os.getpid()}"
+        seen.clear()
+    folder = str(tmp_path / "some" / "folder")
+    steps = ["open", "fsync", "close"]
+    assert seen == [(step, str(scratch)) for step in [*steps, "replace"]] + [(step, folder) for step in steps]
+    assert (tmp_path / "some" / "folder" / "note.txt").read_text() == "hello"
+
+
+def test_a_block_that_fails_leaves_what_was_there(tmp_path):
+    path = tmp_path / "note.txt"
+    path.write_text("old")
+    with pytest.raises(ZeroDivisionError), written_whole(path) as scratch:  # noqa: PT012
+        scratch.write_text("new")
+        raise ZeroDivisionError
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["note.txt"]
+
+
+def test_a_file_that_cannot_be_made_safe_is_closed_and_gone(tmp_path, monkeypatch):
+    closed = []
+    close = os.close
+    monkeypatch.setattr(os, "close", lambda number: (closed.append(number), close(number)))
+    monkeypatch.setattr(os, "fsync", lambda number: 1 / 0)
+    with pytest.raises(ZeroDivisionError), written_whole(tmp_path / "note.txt") as scratch:
+        scratch.write_text("new")
+    assert len(closed) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hashes():
+    assert digest(b"abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert digest(b"abc", "md5") == "900150983cd24fb0d6963f7d28e17f72"
+
+
+def test_a_sealed_text_is_written_in_one_way_only():
+    """Other versions read it: a change of this text is a change of the format."""
+    assert sealed({"a": [1]}) == SEALED
+    assert unsealed(SEALED) == {"a": [1]}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        sealed({"a": float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[\n 1\n]", "it is not as it was written: damaged, or changed by hand."),
+        (SEALED.replace("\n", "\n "), "it is not as it was written: damaged, or changed by hand."),
+        (SEALED.replace("  1", "  2"), "its checksum is wrong: it is damaged, or was changed by hand."),
+        ('{\n "a": 1\n}', "its checksum is wrong: it is damaged, or was changed by hand."),
+        ('{"c": 1, "b": 2, "b": 3, "a": 4}', "the name 'b' appears twice in one object."),
+        ('{"a": {"b": 1, "b": 1}}', "the name 'b' appears twice in one object."),
+        ("[" * 100_000, "it is nested too deep."),
+        ("[1e400]", "the number 1e400 is not finite."),
+        ("[NaN]", "the number NaN is not finite."),
+        ("[-Infinity]", "the number -Infinity is not finite."),
+        ("[1234567890123456789012.5e999]", "the number 12345678901234567890 is not finite."),
+    ],
+)
+def test_texts_that_are_refused(text, words):
+    with pytest.raises(ValueError, match=r".") as error:
+        unsealed(text)
+    assert str(error.value) == words
+
+
+def test_json():
+    assert parse_json('{"a": [1, 2.5, null, true, "b"], "c": {"a": 1}}') == {
+        "a": [1, 2.5, None, True, "b"],
+        "c": {"a": 1},
+    }

@@ -1,0 +1,107 @@
+"""What the arguments of `VAE` may be: each limit from both sides, and nothing is built or learned."""
+
+import numpy as np
+import optax
+import pytest
+
+from aevb import VAE
+from aevb.settings import check_settings, learns_an_encoder, learns_from_batches
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"latent_dim": 1, "num_samples": 1, "batch_size": 1, "max_epochs": 1, "patience": 1, "hidden": 1},
+        {"hidden": ()},
+        {"patience": None, "learning_rate": None, "parameter_prior": None},
+        {"validation_fraction": 0, "learning_rate": 1e-9},
+        {"validation_fraction": 0.9},
+        {"optimizer": optax.adam(0.1)},
+        {"optimizer": "adagrad", "forgetting": 1},
+        {"optimizer": "adagrad", "forgetting": 0.01},
+        {"learner": "full-vb", "estimator": "sgvb-a"},
+        {"learner": "full-vb", "estimator": "sgvb-b"},
+        {"learner": "aevb", "estimator": "importance"},
+        {"learner": "wake-sleep", "encoder": lambda x: x},
+        {"amortized": np.bool_(False)},
+        {"encoder": lambda x: x},
+    ],
+)
+def test_what_is_allowed(arguments):
+    check_settings(VAE(**arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"latent_dim": 0}, "latent_dim=0 is not allowed. Give a whole number of at least 1."),
+        ({"latent_dim": 1.0}, "latent_dim=1.0 is not allowed. Give a whole number of at least 1."),
+        ({"num_samples": 0}, "num_samples=0 is not allowed. Give a whole number of at least 1."),
+        ({"num_samples": 1.0}, "num_samples=1.0 is not allowed. Give a whole number"),
+        ({"batch_size": 0}, "batch_size=0 is not allowed. Give a whole number of at least 1."),
+        ({"batch_size": 1.0}, "batch_size=1.0 is not allowed. Give a whole number"),
+        ({"max_epochs": 0}, "max_epochs=0 is not allowed. Give a whole number of at least 1."),
+        ({"max_epochs": 1.0}, "max_epochs=1.0 is not allowed. Give a whole number"),
+        ({"patience": 0}, "patience=0 is not allowed. Give a whole number of at least 1."),
+        ({"patience": 1.0}, "patience=1.0 is not allowed. Give a whole number"),
+        ({"hidden": 0}, "hidden=0 is not allowed. Give a whole number of at least 1."),
+        ({"hidden": (5, 1.0)}, "hidden=1.0 is not allowed. Give a whole number"),
+        ({"validation_fraction": -0.1}, "validation_fraction=-0.1 is not allowed. Give a number of at least 0 and at"),
+        ({"validation_fraction": 0.91}, "validation_fraction=0.91 is not allowed."),
+        ({"learning_rate": 0}, "learning_rate=0 is not allowed. Give a number of more than 0."),
+        ({"forgetting": 1.1}, "forgetting=1.1 is not allowed. Give a number of at least 0 and at most 1."),
+        ({"forgetting": -0.1}, "forgetting=-0.1 is not allowed."),
+        ({"forgetting": 0.5}, "forgetting=0.5 is for optimizer='adagrad'. Leave it at 0 with others."),
+        ({"forgetting": 0.5, "optimizer": optax.adam(0.1)}, "forgetting=0.5 is for optimizer='adagrad'."),
+        ({"likelihood": "poisson"}, "likelihood='poisson' is not known. Choose one of 'auto', 'bernoulli'"),
+        ({"activation": "zzz"}, "activation='zzz' is not known."),
+        ({"posterior": "zzz"}, "posterior='zzz' is not known."),
+        ({"learner": "zzz"}, "learner='zzz' is not known."),
+        ({"estimator": "zzz"}, "estimator='zzz' is not known."),
+        ({"init": "zzz"}, "init='zzz' is not known."),
+        ({"optimizer": "zzz"}, "optimizer='zzz' is not known."),
+        ({"optimizer": None}, "optimizer=None is not known."),
+        ({"parameter_prior": "zzz"}, "parameter_prior='zzz' is not known. Choose one of 'normal', None."),
+        (
+            {"learner": "full-vb", "estimator": "importance"},
+            "estimator (learner='full-vb')='importance' is not known. Choose one of 'sgvb-b', 'sgvb-a'.",
+        ),
+        ({"amortized": 1}, "amortized=1 has to be True or False."),
+        (
+            {"amortized": False, "learner": "full-vb"},
+            "amortized=False is for learner='aevb', and learner='full-vb' was given.",
+        ),
+        ({"encoder": 1, "learner": "mcem"}, "encoder: learner='mcem' has no use for one. Leave it out"),
+        ({"encoder": 1, "amortized": False}, "encoder: amortized=False has no use for one. Leave it out"),
+    ],
+)
+def test_what_is_refused_and_with_which_words(arguments, words):
+    with pytest.raises(ValueError, match=r"^\w+") as error:
+        check_settings(VAE(**arguments))
+    assert str(error.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "bound", "batches"),
+    [
+        ({}, None, None),
+        ({"learner": "wake-sleep"}, None, None),
+        ({"learner": "full-vb"}, None, "learner='full-vb' weighs its prior against the size of the data set"),
+        ({"amortized": False}, None, "amortized=False keeps a q(z) for each training row"),
+        ({"learner": "mcem"}, "learner='mcem' learns no encoder", "learner='mcem' learns no encoder"),
+    ],
+)
+def test_which_methods_the_settings_leave(arguments, bound, batches):
+    vae = VAE(**arguments)
+    for check, words, name in (
+        (learns_an_encoder, bound, "score_samples"),
+        (learns_from_batches, batches, "partial_fit"),
+    ):
+        assert hasattr(vae, name) == (words is None)
+        if words is None:
+            assert check(vae) is True
+        else:
+            with pytest.raises(AttributeError) as error:
+                check(vae)
+            assert str(error.value).startswith(words)

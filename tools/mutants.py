@@ -1,0 +1,371 @@
+"""Break the code in small ways, one at a time, and see whether its own tests notice.
+
+The operators are mutmut's, and two more; the mutants are a random sample, the same number from each of four rooms. A
+first pass runs the room's tests on the code as it is, and notes which functions each test calls. A mutant then meets
+the tests that call its function, the quickest first, and after them the others of the same files. Each run is a fork of
+one process that has imported everything but aevb, and is limited in its processor time, not by a clock, so that a busy
+machine changes nothing.
+
+What is found is appended to `.cache/mutants/results.jsonl`, and a second call goes on from there; remove the folder
+after a change of the code or of its tests. `--show` prints the counts and the survivors.
+"""
+
+import argparse
+import compileall
+import json
+import os
+import py_compile
+import random
+import resource
+import shutil
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from types import CodeType
+from typing import NamedTuple
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+from mutmut.mutation.mutators import mutation_operators, operator_string
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+WORK = REPOSITORY / ".cache" / "mutants"
+COPY, BASELINE, RESULTS = WORK / "copy", WORK / "baseline.json", WORK / "results.jsonl"
+REFUSALS = (
+    "bad_arguments bad_data bad_new_data unfitted clone_and_parameters representations copies_learn_in_silence "
+    "automatic_likelihood integers_beyond_32_bits a_refused_fit_leaves_the_model_as_it_was "
+    "whole_numbers_up_to_255_are_taken_for_pixels_in_the_advice one_hidden_layer_may_be_a_number"
+)
+ROOMS = {  # what is broken, and the tests that are to notice
+    "validation": (
+        ["src/aevb/data/checks.py", "src/aevb/data/reading.py", "src/aevb/settings.py", "src/aevb/conventions.py"],
+        [
+            "tests/data/test_checks.py",
+            "tests/data/test_reading.py",
+            "tests/test_settings.py",
+            "tests/test_conventions.py",
+        ]
+        + [f"tests/test_vae.py::test_{name}" for name in REFUSALS.split()],
+    ),
+    "saving": (
+        ["src/aevb/persistence.py", "src/aevb/files.py"],
+        [
+            "tests/test_files.py",
+            "tests/test_persistence.py",
+            "tests/test_persistence_names.py",
+            "tests/test_model_files.py",
+        ],
+    ),
+    "estimators": (
+        ["src/aevb/estimators"],
+        ["tests/estimators", "tests/exact/test_linear_gaussian.py", "tests/exact/test_full_vb.py"],
+    ),
+    "distributions": (["src/aevb/distributions"], ["tests/distributions"]),
+}
+NEVER_MUTATED = {"isinstance", "len"}  # as in mutmut: the result is an error at once
+# Plugins that were imported before the fork cannot be rewritten, of which pytest would warn.
+PYTEST = ["-q", "-x", "-n0", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+SECONDS = 60  # of processor time, beside five times what the tests take
+
+
+# ---- mutants ---------------------------------------------------------------------------------------------------------
+
+
+class Mutant(NamedTuple):
+    room: str
+    path: str
+    number: int  # of the file's mutants
+    line: int
+    before: str
+    after: str
+
+
+def negated(node: cst.If):
+    yield node.with_changes(test=cst.UnaryOperation(cst.Not(), _in_brackets(node.test)))
+
+
+def returned(node: cst.Return):
+    if node.value is not None and not (isinstance(node.value, cst.Name) and node.value.value == "None"):
+        yield node.with_changes(value=cst.Name("None"))
+
+
+def _in_brackets(node):
+    return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+OPERATORS = [*mutation_operators, (cst.If, negated), (cst.Return, returned)]
+
+
+class _Places(cst.CSTVisitor):
+    METADATA_DEPENDENCIES = (PositionProvider,)
+
+    def __init__(self):
+        self.changes = []  # (line, node, changed node)
+
+    def on_visit(self, node):
+        if self._is_left_alone(node):
+            return False
+        for kind, operator in OPERATORS:
+            if isinstance(node, kind) and not (operator is operator_string and self._is_prose(node)):
+                line = self.get_metadata(PositionProvider, node).start.line
+                self.changes += [(line, node, changed) for changed in operator(node)]
+        return True
+
+    def _is_prose(self, node):
+        return not isinstance(node, cst.SimpleString) or " " in node.value
+
+    def _is_left_alone(self, node):
+        if isinstance(node, cst.Annotation | cst.Decorator | cst.Import | cst.ImportFrom):
+            return True
+        if isinstance(node, cst.Expr) and isinstance(node.value, cst.BaseString):
+            return True  # docstrings
+        return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in NEVER_MUTATED
+
+
+def mutants_of(room, path):
+    """Return the mutants of a file, each with a function that gives the whole text."""
+    wrapper, places = MetadataWrapper(cst.parse_module((REPOSITORY / path).read_text())), _Places()
+    wrapper.visit(places)
+    show = wrapper.module.code_for_node
+    return [
+        (
+            Mutant(room, path, number, line, show(node).strip(), show(changed).strip()),
+            lambda node=node, changed=changed: wrapper.module.deep_replace(node, changed).code,
+        )
+        for number, (line, node, changed) in enumerate(places.changes)
+    ]
+
+
+def is_new(path, text):
+    """Whether the mutant is Python, and other Python than before."""
+    try:
+        return compile(text, "", "exec") != compile((REPOSITORY / path).read_text(), "", "exec")
+    except SyntaxError:
+        return False
+
+
+def sample(room, number, seed):
+    """Draw mutants of a room, each with its whole text."""
+    files = sorted(str(file.relative_to(REPOSITORY)) for place in ROOMS[room][0] for file in _python_files(place))
+    every = [pair for path in files for pair in mutants_of(room, path)]
+    random.Random(seed).shuffle(every)
+    print(f"{room}: {number} of {len(every)} mutants", flush=True)
+    pairs = ((mutant, text()) for mutant, text in every)
+    return islice((pair for pair in pairs if is_new(pair[0].path, pair[1])), number)
+
+
+def _python_files(place):
+    path = REPOSITORY / place
+    return [path] if path.suffix == ".py" else path.rglob("*.py")
+
+
+# ---- tests -----------------------------------------------------------------------------------------------------------
+
+
+class _Watch:
+    """Pytest plugin: runs the tests in a given order, and notes what failed, what each took, and what it called."""
+
+    def __init__(self, order=None, trace=False):
+        self.order, self.trace, self.tests, self.failed = order, trace, {}, None
+
+    def pytest_collection_modifyitems(self, items):
+        if self.order is not None:
+            place = {name: number for number, name in enumerate(self.order)}
+            items[:] = sorted((item for item in items if item.nodeid in place), key=lambda item: place[item.nodeid])
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed and self.failed is None:
+            self.failed = report.nodeid
+
+    def pytest_collectreport(self, report):
+        if report.failed and self.failed is None:
+            self.failed = f"import: {report.nodeid}"
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.start, self.called = time.process_time(), set()
+        if self.trace:
+            sys.settrace(self._note)
+
+    def pytest_runtest_logfinish(self, nodeid):
+        sys.settrace(None)
+        self.tests[nodeid] = {"seconds": time.process_time() - self.start, "calls": sorted(self.called)}
+
+    def _note(self, frame, event, argument):
+        code = frame.f_code
+        if code.co_filename.startswith(f"{COPY}/src"):
+            self.called.add(f"{os.path.relpath(code.co_filename, COPY)}:{code.co_firstlineno}")
+
+
+def run_tests(arguments, seconds, order=None, trace=False):
+    """Run pytest in a fork; return its exit code (None if it was stopped) and what the plugin saw."""
+    report = WORK / "report.json"
+    report.unlink(missing_ok=True)
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # JAX warns of forks; it has computed nothing, and has no threads yet
+        child = os.fork()
+    if child == 0:
+        os.setsid()
+        signal.alarm(3600)  # in case that it waits for something
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
+        os.chdir(COPY)
+        sys.path.insert(0, str(COPY / "src"))
+        with open(WORK / "output.txt", "w") as output:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+        watch, code = _Watch(order, trace), 70
+        try:
+            import pytest
+
+            code = int(pytest.main([*PYTEST, *arguments], plugins=[watch]))
+            report.write_text(json.dumps({"tests": watch.tests, "failed": watch.failed}))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    code = None if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    return code, json.loads(report.read_text()) if report.exists() else {"tests": {}, "failed": None}
+
+
+def note_calls(room):
+    """Return what each test of a room takes and calls; files run apart, for what is compiled is not called again."""
+    noted = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+    for file in files_of(room):
+        if file not in noted:
+            wanted = [name for name in ROOMS[room][1] if name.split("::")[0] == file] or [file]
+            code, report = run_tests(wanted, 1800, trace=True)
+            if code not in (0, 5):  # 5: a source without examples
+                sys.exit(f"{file} fails on the code as it is ({code}, {report['failed']}): see {WORK / 'output.txt'}")
+            noted[file] = report["tests"]
+            BASELINE.write_text(json.dumps(noted))
+            seconds = sum(test["seconds"] for test in report["tests"].values())
+            print(f"{room}: {file}: {len(report['tests'])} tests, {seconds:.0f} s", flush=True)
+    return {file: noted[file] for file in files_of(room)}
+
+
+def files_of(room):
+    """Return the files with a room's tests: the sources, for their examples, and then the others."""
+    sources, tests = ROOMS[room]
+    paths = [path for place in tests for path in _test_files(place)]
+    return list(dict.fromkeys([*sources, *(str(path.relative_to(COPY)) for path in paths)]))
+
+
+def _test_files(place):
+    path = COPY / place.split("::")[0]
+    return sorted(path.rglob("test_*.py")) if path.is_dir() else [path]
+
+
+def chosen_tests(mutant, noted):
+    """Return the test files that call the mutant's function, their tests in order, and the seconds they take."""
+    owners = {f"{mutant.path}:{line}" for line in owners_of((REPOSITORY / mutant.path).read_text(), mutant.line)}
+
+    def calls(test):
+        called = set(test["calls"])
+        return called & owners if owners else any(call.split(":")[0] == mutant.path for call in called)
+
+    files = [file for file, tests in noted.items() if any(calls(test) for test in tests.values())]
+    files = files or [file for file, tests in noted.items() if tests]  # it runs at import only, if at all
+    found = {name: test for file in files for name, test in noted[file].items()}
+    order = sorted(found, key=lambda name: (not calls(found[name]), found[name]["seconds"]))
+    return files, order, sum(test["seconds"] for test in found.values())
+
+
+def owners_of(source, line):
+    """Return the first lines of the functions that a line belongs to; none for a module's or a class's own lines."""
+    functions = []
+
+    def visit(code):
+        lines = {number for _, _, number in code.co_lines() if number}
+        functions.append((code.co_firstlineno, lines, code.co_flags & 0x2))  # a function's own variables
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                visit(constant)
+
+    visit(compile(source, "", "exec"))
+    inside = [(first, is_function) for first, lines, is_function in functions if line in lines]
+    return [first for first, is_function in inside if is_function]
+
+
+# ---- the run ---------------------------------------------------------------------------------------------------------
+
+
+def prepare():
+    """Copy what the tests need, and import what most of them import."""
+    shutil.rmtree(COPY, ignore_errors=True)
+    for name in ("src", "tests", "docs"):
+        shutil.copytree(REPOSITORY / name, COPY / name, ignore=shutil.ignore_patterns("__pycache__", "_build"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(REPOSITORY / name, COPY)
+    checked = py_compile.PycInvalidationMode.CHECKED_HASH  # two mutants may share size and second
+    compileall.compile_dir(COPY / "src", quiet=2, invalidation_mode=checked)
+    os.environ |= {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(COPY / "src"),
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(REPOSITORY / ".cache" / "jax"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+    import runpy
+
+    os.environ["XLA_FLAGS"] = " ".join(runpy.run_path(str(REPOSITORY / "tests" / "conftest.py"))["QUICK_TO_COMPILE"])
+    # Not BlackJAX: it computes when it is imported, and the threads that JAX then has would be missing in a fork.
+    import equinox  # noqa: F401
+    import numpyro  # noqa: F401
+    import optax  # noqa: F401
+    import pandas  # noqa: F401
+    import pytest  # noqa: F401
+    import scipy.stats  # noqa: F401
+    import sklearn.utils.estimator_checks  # noqa: F401
+
+
+def run(number, seed):
+    prepare()
+    for room in ROOMS:
+        noted = note_calls(room)
+        for mutant, text in sample(room, number, seed):
+            if not any(row["path"] == mutant.path and row["number"] == mutant.number for row in results()):
+                try_out(mutant, text, noted)
+
+
+def try_out(mutant, text, noted):
+    """Run the tests on a mutant, and write down what came of it."""
+    files, order, seconds = chosen_tests(mutant, noted)
+    (COPY / mutant.path).write_text(text)
+    code, report = run_tests(files, SECONDS + 5 * seconds, order)
+    shutil.copy(REPOSITORY / mutant.path, COPY / mutant.path)
+    outcome = {0: "survived", None: "stopped"}.get(code, "killed")
+    row = mutant._asdict() | {"outcome": outcome, "by": report["failed"], "code": code, "tests": len(order)}
+    with RESULTS.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    print(f"{outcome:9}{mutant.path}:{mutant.line}: {mutant.before[:60]!r} -> {mutant.after[:60]!r}", flush=True)
+
+
+def results():
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+
+
+def show():
+    rows = results()
+    counts = Counter((row["room"], row["outcome"]) for row in rows)
+    for room in ROOMS:
+        print(room, {outcome: counts[room, outcome] for outcome in ("killed", "stopped", "survived")})
+    for row in rows:
+        if row["outcome"] == "survived":
+            print(f"{row['path']}:{row['line']}\n  - {row['before']}\n  + {row['after']}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--number", type=int, default=52, help="mutants from each of the four rooms")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", action="store_true", help="print what was found, and run nothing")
+    arguments = parser.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    show() if arguments.show else run(arguments.number, arguments.seed)
