@@ -5,6 +5,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from aevb.arrays import on_device
+
 
 class Source(eqx.Module):
     """Rows on the device. Bytes stay bytes until a step reads them.
@@ -20,7 +22,7 @@ class Source(eqx.Module):
     is_dynamic: bool = eqx.field(static=True)
 
     def __init__(self, rows, scale: float = 1.0, is_dynamic: bool = False):
-        self.rows = jnp.asarray(rows)
+        self.rows = on_device(rows)
         self.scale = jnp.asarray(scale, jnp.result_type(float))
         self.is_dynamic = is_dynamic
 
