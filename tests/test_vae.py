@@ -23,7 +23,9 @@ from aevb.models import split
 from aevb.training.loop import run_chunk
 from aevb.training.progress import Progress
 
-SMALL = {"hidden": (8,), "max_epochs": 2, "progress": False}
+# SGD, whose programs are the smallest, where it does not matter what is learned.
+SMALL = {"hidden": (8,), "max_epochs": 2, "optimizer": "sgd", "progress": False}
+LEARNING = {"optimizer": "adam", "learning_rate": 0.01}
 RNG = np.random.default_rng(0)
 # Two kinds of rows, one the negative of the other, with a tenth of the bits flipped.
 PATTERNS = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
@@ -67,7 +69,7 @@ class Decoder(eqx.Module):
 
 @pytest.fixture(scope="module")
 def binary():
-    return small(max_epochs=60, patience=None, batch_size=20, learning_rate=0.01).fit(BINARY)
+    return small(max_epochs=60, patience=None, batch_size=20, **LEARNING).fit(BINARY)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,7 @@ def real():
 
 
 # Each check has data of its own shape, and so programs of its own: nothing is held out, and no layer hidden.
-@parametrize_with_checks([VAE(hidden=(), max_epochs=1, validation_fraction=0, progress=False)])
+@parametrize_with_checks([VAE(hidden=(), max_epochs=1, optimizer="sgd", validation_fraction=0, progress=False)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -351,7 +353,7 @@ def test_own_parts_that_do_not_fit_are_refused_before_work(parts, error, words, 
 
 
 def test_partial_fit_from_scratch():
-    vae = small(learning_rate=0.01)
+    vae = small(**LEARNING)
     for _ in range(20):
         for batch in (BINARY[:120], BINARY[120:180], BINARY[180:]):  # the last ones are smaller than batch_size
             assert vae.partial_fit(batch) is vae
@@ -361,7 +363,7 @@ def test_partial_fit_from_scratch():
 
 
 def test_partial_fit_goes_on_after_fit():
-    vae = small(learning_rate=0.01).fit(BINARY)
+    vae = small(**LEARNING).fit(BINARY)
     before, start = vae.score(BINARY), arrays(vae)
     vae.partial_fit(BINARY)
     assert any((left != right).any() for left, right in zip(start, arrays(vae), strict=True))
@@ -376,7 +378,7 @@ def test_the_papers_setting():
     vae = small(optimizer="adagrad", init="paper", activation="tanh", validation_fraction=0).fit(BINARY)
     assert vae.learning_rate_ in {0.01, 0.02, 0.1}
     assert "validation_lower_bound" not in vae.history_[0]
-    assert VAE(learning_rate=0.05, hidden=4, max_epochs=1, progress=False).fit(BINARY).learning_rate_ == 0.05
+    assert small(learning_rate=0.05).fit(BINARY).learning_rate_ == 0.05
 
 
 def test_same_seed_same_model_and_one_trace():
@@ -624,7 +626,7 @@ def test_time_to_the_first_epoch(tmp_path):
 
 def test_streaming_goes_on_where_fit_stopped(tmp_path):
     """Adam's memory survives from fit to partial_fit, and through files."""
-    vae = small().fit(BINARY)
+    vae = small(**LEARNING).fit(BINARY)
 
     def count(model):
         return max(int(leaf) for leaf in jax.tree.leaves(model._optimizer_state) if leaf.ndim == 0)

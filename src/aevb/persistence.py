@@ -299,10 +299,10 @@ def _fill(vae, arrays, with_optimizer):
     _check_forms(arrays, _forms(lambda: start()[2]))
     learner, state, parts = start()
     leaves = [on_device(arrays[name]) for name, _ in named_leaves(parts)]
-    filled = jax.tree.unflatten(jax.tree.structure(parts), leaves)
-    state = state._replace(parameters=filled["parameters"], constants=filled["constants"])
+    read = jax.tree.unflatten(jax.tree.structure(parts), leaves)
+    state = state._replace(parameters=read["parameters"], constants=read["constants"])
     vae.generative_, vae.recognition_ = learner.models(state)
-    vae._optimizer_state = filled.get("optimizer")
+    vae._optimizer_state = read.get("optimizer")
 
 
 def _forms(make_parts):

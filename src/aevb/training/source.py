@@ -26,7 +26,7 @@ class Source(eqx.Module):
         self.scale = jnp.asarray(scale, jnp.result_type(float))
         self.is_dynamic = is_dynamic
 
-    def read(self, index: Array) -> Array:
+    def read(self, index: Array | slice) -> Array:
         """Return the datapoints of these row numbers in floating point, (..., D)."""
         return self.rows[index].astype(self.scale.dtype) * self.scale
 
