@@ -21,7 +21,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-from aevb.arrays import on_device
+from aevb.arrays import filled, on_device
 from aevb.files import digest, parse_json, sealed, unsealed, written_whole
 from aevb.models import LIKELIHOODS, OWN_PARTS, named_leaves, split
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from aevb.learners import LEARNERS
+from aevb.learners.optimizers import OPTIMIZERS
 from aevb.models import BayesianGenerativeModel, split, standard_models
 from aevb.networks import initialize
 from aevb.training import Source, choose_step_size, train
@@ -21,7 +22,7 @@ def make(name):
     if name == "full-vb":
         generative = BayesianGenerativeModel(generative)
     models = generative, None if name == "mcem" else recognition
-    learner = LEARNERS[name](split(models).skeleton, len(X))
+    learner = LEARNERS[name](split(models).skeleton, len(X), optimizer=OPTIMIZERS["adagrad"])
     return learner, learner.init(models, 0.02, KEY)
 
 
