@@ -79,11 +79,15 @@ ALL = {
 }
 
 
+def in_numpy(tree):
+    return jax.tree.map(lambda leaf: np.asarray(leaf) if eqx.is_array(leaf) else leaf, tree)
+
+
 @pytest.mark.parametrize("make", ALL.values(), ids=ALL)
 def test_split_and_join_give_the_model_back(make):
     models = initialize(make(), KEY, "paper")
     parts = split(models)
-    assert eqx.tree_equal(join(*parts), models)
+    assert eqx.tree_equal(in_numpy(join(*parts)), in_numpy(models))
     assert all(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(parts.parameters))
     assert not any(eqx.is_array(leaf) for leaf in parts.skeleton.leaves)
     # Equal structures have equal skeletons, whatever their numbers are: compiled programs are found by them.
@@ -120,7 +124,7 @@ def test_a_step_leaves_prior_and_units_alone():
     after = step(before)
     fixed = [(models[0].prior, models[0].decoder.units, models[1].encoder.units) for models in (before, after)]
     assert eqx.tree_equal(*(jax.tree.map(np.asarray, distributions) for distributions in fixed))
-    assert not eqx.tree_equal(after[0].decoder.conditional, before[0].decoder.conditional)
+    assert not eqx.tree_equal(in_numpy(after[0].decoder.conditional), in_numpy(before[0].decoder.conditional))
 
 
 def test_a_step_changes_a_prior_that_is_a_module():
