@@ -64,9 +64,8 @@ class FittedPosterior:
 
     def sample(self, num_samples: int = 1000, *, random_state: int | None = None) -> Any:
         """Draw from q: an array, or a dictionary of arrays by name, with leading axis `num_samples`."""
-        return jax.tree.map(
-            np.asarray, _draw_compiled(self.posterior, self._key(random_state), num_samples=num_samples)
-        )
+        draws = _draw(self.posterior, self._key(random_state), num_samples=num_samples)
+        return jax.tree.map(np.asarray, draws)
 
     def sample_local(self, num_samples: int = 1000, *, data: Any = None, random_state: int | None = None) -> Any:
         """Draw the datapoints' own variables: arrays of shape (num_samples, N, ...).
