@@ -328,25 +328,29 @@ def test_own_decoder_has_its_own_support():
     ("parts", "error", "words"),
     [
         (
-            {"encoder": Encoder(3)},
+            lambda: {"encoder": Encoder(3)},
             ValueError,
             r"encoder: its draws have shape \(3,\), and \(2,\) is wanted: latent_dim",
         ),
-        ({"prior": dist.Normal(0.0, 1.0)}, ValueError, r"prior: its draws have shape \(\)"),
+        (lambda: {"prior": dist.Normal(0.0, 1.0)}, ValueError, r"prior: its draws have shape \(\)"),
         (
-            {"prior": dist.Gamma(np.ones(2, np.float32)).to_event(1)},
+            lambda: {"prior": dist.Gamma(np.ones(2, np.float32)).to_event(1)},
             ValueError,
             r"prior: its support is .*Positive.*, and the posterior's.*'gamma' for positive z",
         ),
-        ({"decoder": Decoder(7)}, ValueError, r"decoder: its draws have shape \(7,\).*columns of X"),
-        ({"decoder": eqx.nn.Linear(2, 6, key=jax.random.key(0))}, TypeError, "decoder: .* numpyro distribution"),
+        (lambda: {"decoder": Decoder(7)}, ValueError, r"decoder: its draws have shape \(7,\).*columns of X"),
+        (
+            lambda: {"decoder": eqx.nn.Linear(2, 6, key=jax.random.key(0))},
+            TypeError,
+            "decoder: .* numpyro distribution",
+        ),
     ],
 )
 def test_own_parts_that_do_not_fit_are_refused_before_work(parts, error, words, monkeypatch):
     monkeypatch.setattr("aevb.vae.train", refuse_to_train)
     monkeypatch.setattr("aevb.vae.train_on", refuse_to_train)
     with pytest.raises(error, match=words):
-        small(**parts).fit(REAL)
+        small(**parts()).fit(REAL)
 
 
 # ---- learning --------------------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
-from aevb.arrays import on_device
 from aevb.conventions import MethodAndParameter, SilentCopies, Unsaved, available_if, unchanged_on_error
 from aevb.data.checks import check_parameter, check_rows, column_units
 from aevb.data.reading import read_matrix, read_training_data
@@ -384,7 +383,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             self._check_encoder('method="importance"', 'use method="hmc" or method="ais", or "laplace"')
         recognition = self._task_models()[1] if method == "laplace" else self.recognition_
         seed = self.seed_ if random_state is None else self._seed(random_state)
-        x, key = source.read(on_device(rows)), jax.random.key(seed)
+        x, key = source.take(rows), jax.random.key(seed)
         takes_long = method == "ais" and "progress" not in options
         with ShareDone(self._shows_progress and takes_long, "annealing") as bar:
             if takes_long:

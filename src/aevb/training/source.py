@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from aevb.arrays import on_device
@@ -29,6 +30,10 @@ class Source(eqx.Module):
     def read(self, index: Array | slice) -> Array:
         """Return the datapoints of these row numbers in floating point, (..., D)."""
         return self.rows[index].astype(self.scale.dtype) * self.scale
+
+    def take(self, rows: np.ndarray) -> Array:
+        """Return the same for rows that are known, outside of compiled programs and without one."""
+        return on_device(np.asarray(self.rows)[rows].astype(self.scale.dtype) * np.asarray(self.scale))
 
     def draw(self, index: Array, key: Array | None) -> Array:
         """Return what a step learns from: binary draws by this key, or without one the datapoints themselves."""
