@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from aevb import VAE, load
 from aevb.estimators import ESTIMATORS
 from aevb.models import split
-from aevb.training.loop import run_chunk
+from aevb.training.loop import Trained, run_chunk
 from aevb.training.progress import Progress
 
 # SGD, whose programs are the smallest, where it does not matter what is learned.
@@ -224,7 +224,9 @@ def test_history(binary):
         (REAL.astype(np.float16), "gaussian", 1),
     ],
 )
-def test_automatic_likelihood(X, likelihood, scale):
+def test_automatic_likelihood(X, likelihood, scale, monkeypatch):
+    if X.dtype not in (np.float32, np.float64, np.uint8):  # each type of number has a program of its own
+        monkeypatch.setattr("aevb.vae.train_on", lambda learner, state, *_, **__: Trained(state))
     vae = small(max_epochs=1).fit(X)
     assert (vae.likelihood_, vae.scale_) == (likelihood, scale)
     assert np.isfinite(vae.score(X))

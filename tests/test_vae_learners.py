@@ -101,6 +101,7 @@ def test_full_vb_knows_more_about_small_data_than_map():
     assert likelihoods[0] > likelihoods[1] + 0.5
 
 
+@pytest.mark.slow
 def test_wake_sleep_learns_on_from_batches():
     vae = fit("wake-sleep", max_epochs=5)
     before = vae.score(X)

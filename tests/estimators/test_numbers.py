@@ -73,16 +73,16 @@ def test_kl_is_right_where_the_naive_form_is_wrong_by_all_of_it():
     v = np.float32(1e-4)
     naive = (np.exp(v) - np.float32(1) - v) / 2
     exact = (np.expm1(np.float64(v)) - np.float64(v)) / 2
-    found = float(kl(jnp.float32(0), jnp.float32(v)))
+    found = float(jax.jit(kl)(np.float32(0), v))
     assert abs(naive - exact) > 0.9 * exact
     assert abs(found - exact) < 1e-6 * exact
 
 
 def test_log_variances_are_held_back_without_losing_their_gradient():
-    v = jnp.array([-1e6, -1e3, -10.5, -10.0, -3.0, 0.0, 3.0, 10.0, 10.5, 1e3, 1e6])
-    held, slope = jax.vmap(jax.value_and_grad(limited))(v)
+    v = np.float32([-1e6, -1e3, -10.5, -10.0, -3.0, 0.0, 3.0, 10.0, 10.5, 1e3, 1e6])
+    held, slope = map(np.asarray, jax.jit(jax.vmap(jax.value_and_grad(limited)))(v))
     np.testing.assert_array_equal(held[3:8], v[3:8])
     assert np.all(np.diff(held) > 0)
-    assert np.all(np.asarray(slope) > 0)
+    assert np.all(slope > 0)
     assert np.abs(held).max() < 30
     np.testing.assert_allclose(held, -held[::-1])

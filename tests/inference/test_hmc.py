@@ -89,6 +89,7 @@ def test_chains_from_elsewhere_reach_their_own_targets(adapt_mass):
         np.testing.assert_allclose(np.median(state.inverse_masses / scales**2, axis=0), 1, atol=0.25)
 
 
+@pytest.mark.slow
 def test_moments_of_a_correlated_gaussian_and_of_a_skewed_target():
     covariance = np.array([[1.0, 0.9], [0.9, 1.0]])
     precision = np.broadcast_to(np.linalg.inv(covariance), (500, 2, 2))
