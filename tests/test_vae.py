@@ -143,7 +143,7 @@ def test_posterior_and_transform(real):
     assert q.event_shape == (2,)
     codes = real.transform(REAL)
     np.testing.assert_array_equal(q.mean, codes.astype(np.float32))
-    encode = jax.jit(lambda recognition, x: recognition(x).mean)
+    encode = eqx.filter_jit(lambda recognition, x: recognition(x).mean)
     np.testing.assert_allclose(codes[7], encode(real.recognition_, REAL[7]), rtol=1e-5)
     draw = jax.jit(lambda q: (q.sample(jax.random.key(0), (4000,)), q.mean, q.variance))
     draws, mean, variance = map(np.asarray, draw(q))
@@ -153,7 +153,7 @@ def test_posterior_and_transform(real):
 
 
 def test_inverse_transform_and_reconstruct(real, binary):
-    decode = jax.jit(lambda decoder, z: decoder(z).mean)
+    decode = eqx.filter_jit(lambda decoder, z: decoder(z).mean)
     for vae, X in ((real, REAL), (binary, BINARY)):
         codes = vae.transform(X)
         means = vae.inverse_transform(codes)
