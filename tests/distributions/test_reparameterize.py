@@ -11,8 +11,8 @@ from aevb import distributions as dist
 from aevb.distributions import constraints, transforms
 
 KEY = jax.random.key(0)
-LOC = jnp.array([-1.0, 0.5, 2.0])
-SCALE_TRIL = jnp.array([[1.0, 0.0], [0.5, 2.0]])
+LOC = jax.device_put(np.float32([-1.0, 0.5, 2.0]))
+SCALE_TRIL = jax.device_put(np.float32([[1.0, 0.0], [0.5, 2.0]]))
 
 # One family for each way that a transformation is built; a function of one array of parameters, (3,).
 ROUTES = {

@@ -21,8 +21,8 @@ from aevb.models import (
 from aevb.networks import initialize
 
 KEY = jax.random.key(0)
-X = jnp.asarray(np.random.default_rng(0).normal(size=(10, 4)))
-UNITS = dist.Normal(jnp.arange(4.0), jnp.full(4, 2.0))
+X = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
+UNITS = dist.Normal(*map(jax.device_put, np.float32([[0, 1, 2, 3], [2, 2, 2, 2]])), validate_args=False)
 
 
 class LearnedNormal(eqx.Module):
@@ -113,7 +113,7 @@ def step(models):
     """One step of AEVB; returns the models after it."""
     learner = AEVB(split(models).skeleton, len(X), sgvb_b)
     state = learner.init(models, learning_rate=0.1, key=jax.random.key(0))
-    noise = learner.draw_noise(state, KEY, X[0], (len(X),))
+    noise = jax.jit(lambda state: learner.draw_noise(state, KEY, X[0], (len(X),)))(state)
     state, info = jax.jit(learner.step)(state, X, noise, np.arange(len(X)))
     assert np.isfinite(info.lower_bound)
     return learner.models(state)
