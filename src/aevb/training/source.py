@@ -22,7 +22,7 @@ class Source(eqx.Module):
     scale: Array
     is_dynamic: bool = eqx.field(static=True)
 
-    def __init__(self, rows, scale: float = 1.0, is_dynamic: bool = False):
+    def __init__(self, rows, scale: float | Array = 1.0, is_dynamic: bool = False):
         self.rows = on_device(rows)
         self.scale = jnp.asarray(scale, jnp.result_type(float))
         self.is_dynamic = is_dynamic
