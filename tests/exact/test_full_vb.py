@@ -55,15 +55,16 @@ def make(data_dim, latent_dim):
     rng = np.random.default_rng(0)
     weights = BayesianGenerativeModel(
         GenerativeModel(
-            standard_normal(latent_dim), LinearDecoder(jnp.asarray(rng.normal(size=(data_dim, latent_dim))))
+            standard_normal(latent_dim), LinearDecoder(jax.device_put(rng.normal(size=(data_dim, latent_dim))))
         )
     )
-    log_variance = jax.tree.map(lambda v: jnp.asarray(rng.normal(-1, 0.3, size=v.shape)), weights.log_variance)
+    log_variance = jax.tree.map(lambda v: jax.device_put(rng.normal(-1, 0.3, size=v.shape)), weights.log_variance)
     weights = eqx.tree_at(lambda model: model.log_variance, weights, log_variance)
     encoder = LinearEncoder(
-        jnp.asarray(rng.normal(size=(latent_dim, data_dim)) / 2), jnp.asarray(rng.normal(-1, 0.3, size=latent_dim))
+        jax.device_put(rng.normal(size=(latent_dim, data_dim)) / 2),
+        jax.device_put(rng.normal(-1, 0.3, size=latent_dim)),
     )
-    return (weights, RecognitionModel(encoder)), jnp.asarray(rng.normal(size=(2, data_dim)))
+    return (weights, RecognitionModel(encoder)), jax.device_put(rng.normal(size=(2, data_dim)))
 
 
 def exact_bound(models, batch):
@@ -162,7 +163,7 @@ def make_bernoulli():
     weights = BayesianGenerativeModel(generative)
     log_variance = jax.tree.map(lambda v: jnp.full_like(v, -4.0), weights.log_variance)
     weights = eqx.tree_at(lambda model: model.log_variance, weights, log_variance)
-    return (weights, recognition), jnp.asarray(np.random.default_rng(0).uniform(size=(2, 4)))
+    return (weights, recognition), jax.device_put(np.random.default_rng(0).uniform(size=(2, 4)))
 
 
 @pytest.mark.slow
