@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.core import Tracer
 
 
 def on_device(array) -> Array:
@@ -13,4 +14,7 @@ def on_device(array) -> Array:
 
 def filled(shape: int | tuple[int, ...], value: float) -> Array:
     """Return an array of JAX's present floating type, with one value everywhere."""
-    return jax.device_put(np.full(shape, value, jnp.result_type(float)))
+    dtype = jnp.result_type(float)
+    if isinstance(jnp.zeros(()), Tracer):  # where shapes alone are asked for, however large, nothing is filled
+        return jnp.full(shape, value, dtype)
+    return jax.device_put(np.full(shape, value, dtype))
