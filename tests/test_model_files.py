@@ -27,7 +27,10 @@ FILES = Path(__file__).parent / "files"
 
 @pytest.fixture(scope="module")
 def fitted():
-    return [VAE(latent_dim=1, hidden=(3,), max_epochs=2, progress=False, random_state=seed).fit(X) for seed in (0, 1)]
+    return [
+        VAE(latent_dim=1, hidden=(3,), max_epochs=2, optimizer="sgd", progress=False, random_state=seed).fit(X)
+        for seed in (0, 1)
+    ]
 
 
 @pytest.fixture
@@ -218,7 +221,7 @@ import sys, os
 import numpy as np
 from aevb import load, ModelFileError
 for path in ({str(FILES / "model-format-1")!r}, {str(folder)!r}):  # all is imported after these
-    load(path).transform(np.zeros((1, 4), np.float32))
+    load(path)
 seen, folder = [], {str(folder)!r}
 def hook(event, args):
     if event in ("exec", "import", "compile", "socket.connect", "subprocess.Popen", "os.system", "ctypes.dlopen"):

@@ -18,7 +18,7 @@ from aevb.models import split
 RNG = np.random.default_rng(0)
 BINARY = (RNG.random((60, 6)) < [0.1, 0.9, 0.5, 0.2, 0.7, 0.4]).astype(np.float32)
 REAL = RNG.normal([5, -3, 0, 1, 2, 9], [0.1, 10, 1, 1, 2, 3], (60, 6))
-SMALL = {"hidden": (8,), "max_epochs": 2, "progress": False}
+SMALL = {"hidden": (8,), "max_epochs": 2, "optimizer": "sgd", "progress": False}
 
 
 class Encoder(eqx.Module):
@@ -107,7 +107,7 @@ def test_feature_names_and_their_check_come_back(tmp_path):
 def test_own_networks_come_back_with_the_saved_arrays(tmp_path):
     prior = dist.Normal(np.float32([1, 2]), np.float32([3, 4])).to_event(1)
     parts = {"encoder": Encoder(), "decoder": Decoder(), "prior": prior}
-    vae = VAE(**SMALL, **parts, optimizer=optax.adam(0.01)).fit(BINARY)
+    vae = VAE(**{**SMALL, **parts, "optimizer": optax.adam(0.01)}).fit(BINARY)
     folder = vae.save(tmp_path / "model")
     other_prior = dist.Normal(np.float32([0, 0]), np.float32([1, 1])).to_event(1)
     others = {"encoder": Encoder(1), "decoder": Decoder(1), "prior": other_prior}

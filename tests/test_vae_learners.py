@@ -72,7 +72,7 @@ def test_it_comes_back_from_a_file(vae, tmp_path):
 
 
 def test_full_vb_saves_its_posterior_and_refuses_what_it_cannot_do(tmp_path):
-    vae = fit("full-vb", max_epochs=2)
+    vae = fit("full-vb", max_epochs=2, optimizer="sgd")
     again = load(vae.save(tmp_path / "model"))
     np.testing.assert_array_equal(again.sample(3, mean=True), vae.sample(3, mean=True))
     np.testing.assert_array_equal(again.score_samples(X[:5]), vae.score_samples(X[:5]))
@@ -101,6 +101,7 @@ def test_full_vb_knows_more_about_small_data_than_map():
     assert likelihoods[0] > likelihoods[1] + 0.5
 
 
+@pytest.mark.slow
 def test_wake_sleep_learns_on_from_batches():
     vae = fit("wake-sleep", max_epochs=5)
     before = vae.score(X)
@@ -111,7 +112,7 @@ def test_wake_sleep_learns_on_from_batches():
 
 
 def test_what_needs_an_encoder_says_that_there_is_none():
-    vae = fit("mcem", max_epochs=1)
+    vae = fit("mcem", max_epochs=1, optimizer="sgd")
     assert vae.recognition_ is None
     assert set(vae.history_[0]) == {"epoch", "samples", "log_joint", "acceptance", "seconds"}
     with pytest.raises(ValueError, match=r"posterior: needs q\(z\|x\).*without an encoder; transform\(X\)"):

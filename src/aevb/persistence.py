@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from aevb.arrays import filled, on_device
 from aevb.files import check_path, digest, parse_json, sealed, unsealed, written_whole
 from aevb.models import LIKELIHOODS, OWN_PARTS, named_leaves, split
 
@@ -293,7 +293,7 @@ def _fill(vae, arrays, with_optimizer):
     """Give a model its arrays, if each is of the form that the arguments ask for."""
 
     def start():
-        zeros, ones = jnp.zeros(vae.n_features_in_), jnp.ones(vae.n_features_in_)
+        zeros, ones = filled(vae.n_features_in_, 0), filled(vae.n_features_in_, 1)
         units = (zeros, ones) if LIKELIHOODS[vae.likelihood_].standardize else None
         models = vae._build_models(vae.n_features_in_, units, jax.random.key(0))
         learner, state = vae._start_learner(models, 1, jax.random.key(0))
@@ -305,11 +305,11 @@ def _fill(vae, arrays, with_optimizer):
         raise ModelFileError(f"the arguments ask for {len(vae._hidden_widths())} hidden layers, and it has fewer.")
     _check_forms(arrays, _forms(lambda: start()[2]))
     learner, state, parts = start()
-    leaves = [jnp.asarray(arrays[name]) for name, _ in named_leaves(parts)]
-    filled = jax.tree.unflatten(jax.tree.structure(parts), leaves)
-    state = state._replace(parameters=filled["parameters"], constants=filled["constants"])
+    leaves = [on_device(arrays[name]) for name, _ in named_leaves(parts)]
+    read = jax.tree.unflatten(jax.tree.structure(parts), leaves)
+    state = state._replace(parameters=read["parameters"], constants=read["constants"])
     vae.generative_, vae.recognition_ = learner.models(state)
-    vae._optimizer_state = filled.get("optimizer")
+    vae._optimizer_state = read.get("optimizer")
 
 
 def _forms(make_parts):

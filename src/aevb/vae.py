@@ -397,7 +397,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         recognition = self._task_models()[1] if method == "laplace" else self.recognition_
         check_arguments(self.generative_, recognition, method, num_samples, options)  # before anything is compiled
         seed = self.seed_ if random_state is None else self._seed(random_state)
-        x, key = source.read(jnp.asarray(rows)), jax.random.key(seed)
+        x, key = source.take(rows), jax.random.key(seed)
         takes_long = method == "ais" and "progress" not in options
         with ShareDone(self._shows_progress and takes_long, "annealing") as bar:
             if takes_long:

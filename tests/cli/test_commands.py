@@ -17,7 +17,7 @@ from aevb.cli.options import arguments, settings, written
 from aevb.data import load_dataset
 
 DIGITS = load_dataset("digits").rows
-TINY = ["--latent-dim", "2", "--hidden", "10", "--max-epochs", "2"]
+TINY = ["--latent-dim", "2", "--hidden", "10", "--max-epochs", "2", "--optimizer", "sgd"]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,18 @@ def table(tmp_path_factory):
     frame = load_wine(as_frame=True).frame
     frame["target"] = "class " + frame["target"].astype(str)
     frame.to_csv(out / "wine.csv", index=False)
-    options = ["--label-column", "target", "--latent-dim", "3", "--hidden", "10", "--max-epochs", "2"]
+    options = [
+        "--label-column",
+        "target",
+        "--latent-dim",
+        "3",
+        "--hidden",
+        "10",
+        "--max-epochs",
+        "2",
+        "--optimizer",
+        "sgd",
+    ]
     assert run(["fit", str(out / "wine.csv"), *options, "--out", str(out), "--name", "mine", "--quiet"]) == 0
     return out / "mine"
 

@@ -41,7 +41,7 @@ def test_dynamic_draws_have_the_right_probabilities_and_are_fresh():
 
 
 def test_fit_sees_binary_draws_in_training_and_a_fixed_draw_held_out():
-    setting = {"latent_dim": 2, "hidden": (10,), "max_epochs": 2, "progress": False}
+    setting = {"latent_dim": 2, "hidden": (10,), "max_epochs": 2, "optimizer": "sgd", "progress": False}
     vae = VAE(**setting).fit(binarize((DIGITS * 255).round().astype(np.uint8), "dynamic"))
     assert (vae.likelihood_, vae.scale_) == ("bernoulli", 1.0)
     bound = vae.history_[-1]["validation_lower_bound"]
@@ -52,7 +52,14 @@ def test_fit_sees_binary_draws_in_training_and_a_fixed_draw_held_out():
 
 
 def test_validation_data_decides_on_convergence():
-    setting = {"latent_dim": 2, "hidden": (10,), "max_epochs": 2, "progress": False, "random_state": 1}
+    setting = {
+        "latent_dim": 2,
+        "hidden": (10,),
+        "max_epochs": 2,
+        "optimizer": "sgd",
+        "progress": False,
+        "random_state": 1,
+    }
     vae = VAE(**setting).fit(DIGITS[:1600], validation_data=DIGITS[1600:])
     assert vae.history_[-1]["samples"] == 2 * 1600
     assert vae.history_[-1]["validation_lower_bound"] == pytest.approx(vae.score(DIGITS[1600:]), abs=1.0)

@@ -60,7 +60,7 @@ def test_fit_streams_all_rows_but_those_kept_aside(tmp_path, monkeypatch):
     trial = prepare(DataSettings(str(write(tmp_path, ".npy"))))
     feeds = []
     monkeypatch.setattr(training_data, "FileFeed", lambda *given: feeds.append(FileFeed(*given)) or feeds[0])
-    vae = VAE(latent_dim=1, hidden=(5,), batch_size=50, max_epochs=1, progress=False).fit(trial.learn)
+    vae = VAE(latent_dim=1, hidden=(5,), batch_size=50, max_epochs=1, optimizer="sgd", progress=False).fit(trial.learn)
     (feed,) = feeds
     held_out = np.asarray(feed.held_out[0].read(feed.held_out[1]))
     assert len(held_out) == 290  # a tenth of the rest

@@ -146,9 +146,16 @@ def jacobians_with(build):
     return jax.jit(draw_all)
 
 
+@cache
+def noise_with(build, num_draws):
+    """Return a compiled function of the parameters, which say only what form the noise has."""
+    return jax.jit(
+        lambda parameters: dist.reparameterize(build(*parameters)).noise.sample(jax.random.key(1), (num_draws,))
+    )
+
+
 def sample_noise(family, num_draws, dtype=np.float64):
-    noise, _ = dist.reparameterize(family.build(*(parameter.astype(dtype) for parameter in family.parameters)))
-    return jax.jit(lambda: noise.sample(jax.random.key(1), (num_draws,)))()
+    return noise_with(family.build, num_draws)([parameter.astype(dtype) for parameter in family.parameters])
 
 
 def central_difference(function, step):

@@ -55,15 +55,16 @@ def make(data_dim, latent_dim):
     rng = np.random.default_rng(0)
     weights = BayesianGenerativeModel(
         GenerativeModel(
-            standard_normal(latent_dim), LinearDecoder(jnp.asarray(rng.normal(size=(data_dim, latent_dim))))
+            standard_normal(latent_dim), LinearDecoder(jax.device_put(rng.normal(size=(data_dim, latent_dim))))
         )
     )
-    log_variance = jax.tree.map(lambda v: jnp.asarray(rng.normal(-1, 0.3, size=v.shape)), weights.log_variance)
+    log_variance = jax.tree.map(lambda v: jax.device_put(rng.normal(-1, 0.3, size=v.shape)), weights.log_variance)
     weights = eqx.tree_at(lambda model: model.log_variance, weights, log_variance)
     encoder = LinearEncoder(
-        jnp.asarray(rng.normal(size=(latent_dim, data_dim)) / 2), jnp.asarray(rng.normal(-1, 0.3, size=latent_dim))
+        jax.device_put(rng.normal(size=(latent_dim, data_dim)) / 2),
+        jax.device_put(rng.normal(-1, 0.3, size=latent_dim)),
     )
-    return (weights, RecognitionModel(encoder)), jnp.asarray(rng.normal(size=(2, data_dim)))
+    return (weights, RecognitionModel(encoder)), jax.device_put(rng.normal(size=(2, data_dim)))
 
 
 def exact_bound(models, batch):
@@ -141,11 +142,15 @@ def test_gradients_are_those_of_finite_differences(estimator):
     models, batch = make(4, 2)
     bound, vector = bound_of_parameters(estimator, models, batch, num_samples=2)
     noise = jax.tree.map(lambda array: array[0], draw_noise(estimator, models, batch, 2, 1))
-    gradient = np.asarray(jax.jit(jax.grad(bound))(vector, noise))
     h = 1e-5
-    values = jax.jit(jax.vmap(bound, (0, None)))
-    steps = h * jnp.eye(len(vector))
-    differences = np.asarray(values(vector + steps, noise) - values(vector - steps, noise)) / (2 * h)
+    steps = np.concatenate([h * np.eye(len(vector)), -h * np.eye(len(vector))])
+
+    @jax.jit
+    def evaluate(vector, noise):
+        return jax.grad(bound)(vector, noise), jax.vmap(bound, (0, None))(vector + steps, noise)
+
+    gradient, values = map(np.asarray, evaluate(vector, noise))
+    differences = np.subtract(*np.split(values, 2)) / (2 * h)
     np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-7 * np.abs(gradient).max())
     assert (gradient != 0).all()
 
@@ -158,7 +163,7 @@ def make_bernoulli():
     weights = BayesianGenerativeModel(generative)
     log_variance = jax.tree.map(lambda v: jnp.full_like(v, -4.0), weights.log_variance)
     weights = eqx.tree_at(lambda model: model.log_variance, weights, log_variance)
-    return (weights, recognition), jnp.asarray(np.random.default_rng(0).uniform(size=(2, 4)))
+    return (weights, recognition), jax.device_put(np.random.default_rng(0).uniform(size=(2, 4)))
 
 
 @pytest.mark.slow

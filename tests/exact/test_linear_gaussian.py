@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -81,9 +80,9 @@ class Exact(NamedTuple):
 
     def exact_encoder(self):
         return FullEncoder(
-            jnp.asarray(self.gain),
-            jnp.asarray(-self.gain @ np.asarray(self.decoder.bias)),
-            jnp.asarray(np.linalg.cholesky(self.covariance)),
+            jax.device_put(self.gain),
+            jax.device_put(-self.gain @ np.asarray(self.decoder.bias)),
+            jax.device_put(np.linalg.cholesky(self.covariance)),
         )
 
     def random_encoder(self, kind):
@@ -93,8 +92,8 @@ class Exact(NamedTuple):
         bias = 0.3 * rng.normal(size=len(self.gain)) - self.gain @ np.asarray(self.decoder.bias)
         scale_tril = np.linalg.cholesky(self.covariance) * rng.uniform(0.8, 1.3, size=self.covariance.shape)
         if kind == "diagonal":
-            return DiagonalEncoder(jnp.asarray(weight), jnp.asarray(bias), jnp.asarray(np.diag(scale_tril)))
-        return FullEncoder(jnp.asarray(weight), jnp.asarray(bias), jnp.asarray(scale_tril))
+            return DiagonalEncoder(jax.device_put(weight), jax.device_put(bias), jax.device_put(np.diag(scale_tril)))
+        return FullEncoder(jax.device_put(weight), jax.device_put(bias), jax.device_put(scale_tril))
 
 
 def make_exact(data_dim, latent_dim, orthogonal=False):
@@ -106,7 +105,7 @@ def make_exact(data_dim, latent_dim, orthogonal=False):
     x = rng.normal(size=data_dim)
     covariance = np.linalg.inv(np.eye(latent_dim) + W.T @ W / std**2)
     return Exact(
-        LinearDecoder(jnp.asarray(W), jnp.asarray(b), jnp.asarray(std)),
+        LinearDecoder(jax.device_put(W), jax.device_put(b), jax.device_put(std)),
         x,
         multivariate_normal(b, W @ W.T + std**2 * np.eye(data_dim)).logpdf(x),
         covariance @ W.T / std**2,
@@ -120,7 +119,7 @@ def draw_bounds(estimator, exact, encoder, num_samples=1, num_draws=NUM_DRAWS):
 
 
 def draw_noise(exact, encoder, num_samples, num_draws=NUM_DRAWS):
-    return _sample_noise(RecognitionModel(encoder), jnp.asarray(exact.x), (num_draws, num_samples))
+    return _sample_noise(RecognitionModel(encoder), jax.device_put(exact.x), (num_draws, num_samples))
 
 
 @partial(jax.jit, static_argnums=2)
@@ -129,7 +128,7 @@ def _sample_noise(recognition, x, shape):
 
 
 def evaluate_bounds(estimator, exact, encoder, noise):
-    return np.asarray(_evaluate(estimator, exact.generative, RecognitionModel(encoder), jnp.asarray(exact.x), noise))
+    return np.asarray(_evaluate(estimator, exact.generative, RecognitionModel(encoder), jax.device_put(exact.x), noise))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -174,7 +173,7 @@ def test_at_the_exact_posterior_the_bounds_are_the_log_likelihood(size):
 def test_with_orthogonal_weights_a_diagonal_posterior_is_exact():
     exact = make_exact(6, 3, orthogonal=True)
     full = exact.exact_encoder()
-    encoder = DiagonalEncoder(full.weight, full.bias, jnp.asarray(np.diag(full.scale_tril)))
+    encoder = DiagonalEncoder(full.weight, full.bias, jax.device_put(np.diag(full.scale_tril)))
     np.testing.assert_allclose(draw_bounds(sgvb_a, exact, encoder), exact.log_likelihood, rtol=1e-10)
     assert_mean(draw_bounds(sgvb_b, exact, encoder), exact.log_likelihood)
 
@@ -193,7 +192,7 @@ def test_no_bound_exceeds_the_log_likelihood(kind):
 def test_the_importance_bound_rises_with_samples_to_the_log_likelihood():
     exact = make_exact(4, 2)
     encoder = exact.random_encoder("full")
-    noise = draw_noise(exact, encoder, 1024, num_draws=200)
+    noise = np.asarray(draw_noise(exact, encoder, 1024, num_draws=200))
     bounds = {
         K: evaluate_bounds(importance, exact, encoder, noise.reshape(-1, K, 2)).reshape(200, -1).mean(1)
         for K in [1, 2, 4, 32, 1024]

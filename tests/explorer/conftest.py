@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -39,7 +38,7 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
     generator = np.random.default_rng(seed)
 
     def draw(leaf):
-        return jnp.asarray(0.6 * generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1]), jnp.float32)
+        return jax.device_put(np.float32(0.6 * generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1])))
 
     vae.generative_, vae.recognition_ = join(jax.tree.map(draw, parameters), constants, skeleton)
     vae.estimator_, vae._n_features_out = "sgvb-b", vae.latent_dim

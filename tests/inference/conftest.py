@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
@@ -70,7 +71,7 @@ def make_exact(latent_dim, data_dim=5, num_data=200, seed=0, std=0.7, weight=Non
     x = (rng.normal(size=(num_data, latent_dim)) @ W.T + b + noise).astype(np.float32)
     covariance = np.linalg.inv(np.eye(latent_dim) + W.T @ W / std**2)
     gain = covariance @ W.T / std**2
-    f32 = [jnp.asarray(a, jnp.float32) for a in (W, b, std, gain, -gain @ b, np.linalg.cholesky(covariance))]
+    f32 = [jax.device_put(np.float32(a)) for a in (W, b, std, gain, -gain @ b, np.linalg.cholesky(covariance))]
     return Exact(
         GenerativeModel(standard_normal(latent_dim), LinearDecoder(*f32[:3])),
         RecognitionModel(LinearEncoder(*f32[3:])),

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import equinox as eqx
-import jax.numpy as jnp
+import jax
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -55,7 +55,7 @@ def linear() -> Linear:
     posterior = np.linalg.inv(np.eye(LATENT_DIM) + (W.T / std**2) @ W)
     gain = posterior @ W.T / std**2
     arrays = (W, b, std), (gain, -gain @ b, np.linalg.cholesky(posterior))
-    decoder, encoder = ([jnp.asarray(a, jnp.float32) for a in part] for part in arrays)
+    decoder, encoder = ([jax.device_put(np.float32(a)) for a in part] for part in arrays)
     return Linear(
         GenerativeModel(standard_normal(LATENT_DIM), LinearDecoder(*decoder)),
         RecognitionModel(LinearEncoder(*encoder)),

@@ -10,6 +10,7 @@ from jax import Array
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
+from aevb.arrays import filled
 from aevb.distributions.location_scale import matrix_times_vector, normal_noise
 from aevb.distributions.reparameterization import register
 
@@ -37,7 +38,7 @@ class Flow(Distribution):
         layers: One dictionary for each layer, see :func:`coupling_shapes`; arrays may have batch dimensions in front.
 
     Example:
-        >>> layers = [{name: jnp.zeros(shape) for name, shape in coupling_shapes(2, 8).items()}]
+        >>> layers = [{name: filled(shape, 0) for name, shape in coupling_shapes(2, 8).items()}]
         >>> q = Flow(jnp.zeros(2), jnp.ones(2), layers)  # zeros are the identity, up to the order
         >>> print(f"{q.log_prob(jnp.zeros(2)):.3f}")
         -1.838
@@ -125,9 +126,9 @@ def starting_flow(key: Array, num_dimensions: int, num_layers: int = 4, width: i
     layers = []
     for layer_key in jax.random.split(key, num_layers):
         weight_in = jax.random.normal(layer_key, shapes["weight_in"]) / max(num_dimensions // 2, 1) ** 0.5
-        zeros = {name: jnp.zeros(shape) for name, shape in shapes.items()}
+        zeros = {name: filled(shape, 0) for name, shape in shapes.items()}
         layers.append({**zeros, "weight_in": weight_in})
-    return Flow(jnp.zeros(num_dimensions), jnp.ones(num_dimensions), layers)
+    return Flow(filled(num_dimensions, 0), filled(num_dimensions, 1), layers)
 
 
 def _apply(layer, x: Array) -> Array:

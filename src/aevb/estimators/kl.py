@@ -69,7 +69,7 @@ def has_analytic_kl(generative: GenerativeModel, recognition: RecognitionModel, 
         return analytic_kl(recognition(x), generative.latent_distribution())
 
     try:
-        jax.eval_shape(divergence, jnp.zeros(data_dim))
+        jax.eval_shape(divergence, jax.ShapeDtypeStruct((data_dim,), jnp.result_type(float)))
     except NoClosedFormError:
         return False
     return True

@@ -28,7 +28,7 @@ def marginal_likelihood(models, source: Source, rows: np.ndarray) -> dict[str, f
     so that all learners are judged alike. `doubtful` counts rows where few samples carry the estimate.
     """
     generative, _ = models
-    x = source.read(jax.numpy.asarray(rows))
+    x = source.take(rows)
     options = {"num_leapfrog": LEAPFROG_STEPS, "num_tuning": TUNING_STEPS}
     estimate = log_likelihood(
         generative, None, x, jax.random.key(1), method="hmc", num_samples=POSTERIOR_SAMPLES, **options

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from aevb.data.checks import check_parameter
+from aevb.inference.rows import compiled
 from aevb.models import Posterior
 
 
@@ -65,7 +66,8 @@ class FittedPosterior:
     def sample(self, num_samples: int = 1000, *, random_state: int | None = None) -> Any:
         """Draw from q: an array, or a dictionary of arrays by name, with leading axis `num_samples`."""
         check_parameter("num_samples", num_samples, kind=int, low=1)
-        return jax.tree.map(np.asarray, draw(self.posterior, self._key(random_state), num_samples))
+        draws = _draw(self.posterior, self._key(random_state), num_samples=num_samples)
+        return jax.tree.map(np.asarray, draws)
 
     def sample_local(self, num_samples: int = 1000, *, data: Any = None, random_state: int | None = None) -> Any:
         """Draw the datapoints' own variables: arrays of shape (num_samples, N, ...).
@@ -87,7 +89,7 @@ class FittedPosterior:
         def draw_one(x, place, key):
             return draw(self.local.at(x, place), key, num_samples)
 
-        draws = jax.vmap(draw_one, out_axes=1)(data, np.arange(num_data), keys)
+        draws = jax.jit(jax.vmap(draw_one, out_axes=1))(data, np.arange(num_data), keys)
         return jax.tree.map(np.asarray, draws)
 
     def to_arviz(self) -> Any:
@@ -136,6 +138,9 @@ def draw(posterior: Posterior, key, num_samples: int) -> Any:
     """Draw variables of a posterior, with leading axis `num_samples`."""
     points = posterior.transform(posterior.draw_noise(key, (num_samples,)))
     return jax.vmap(lambda point: posterior.read(point)[0])(points)
+
+
+_draw = compiled("num_samples")(draw)
 
 
 def _few(values, most=4):

@@ -3,7 +3,6 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
@@ -80,8 +79,9 @@ def _first_bad_row(learner, models, data, key, number):
 
 
 def _block(data, start, num_rows, key):
-    rows = jnp.arange(start, min(start + ROWS_AT_ONCE, num_rows))
-    return jax.tree.map(lambda array: array[rows], data), rows, jax.random.fold_in(key, start)
+    stop = min(start + ROWS_AT_ONCE, num_rows)
+    block = jax.tree.map(lambda array: np.asarray(array)[start:stop], data)  # JAX would compile the slice
+    return block, np.arange(start, stop), jax.random.fold_in(key, start)
 
 
 def _shown(variables):

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from aevb.arrays import on_device
 from aevb.data.checks import check_options, check_parameter, check_rows
 from aevb.data.reading import read_array
 from aevb.inference.ais import SCHEDULES, ais
@@ -91,7 +92,7 @@ def log_likelihood(
     if not isinstance(x, Array):
         x = read_array(x, "x")
         check_rows(x, None, name="x")
-    x = jnp.asarray(x, jnp.result_type(float))
+    x = np.asarray(x, jnp.result_type(float))
     if x.ndim != 2 or not len(x):
         raise ValueError(f"x has shape {x.shape}; expected (datapoints, columns) with at least one datapoint.")
     batch_size = min(BATCH_SIZES[method], 1 << (len(x) - 1).bit_length())  # few shapes, few compilations
@@ -99,7 +100,7 @@ def log_likelihood(
     shared = SharedProgress(options.pop("progress", None), len(starts))
 
     def estimate_batch(start):
-        rows = x[np.resize(np.arange(start, min(start + batch_size, len(x))), batch_size)]
+        rows = on_device(x[np.resize(np.arange(start, min(start + batch_size, len(x))), batch_size)])
         watched = {"progress": shared.of_batch(start)} if method == "ais" else {}
         keys = row_keys(key, rows)
         return METHODS[method](generative, recognition, rows, keys, num_samples=num_samples, **options, **watched)

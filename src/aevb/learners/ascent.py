@@ -1,6 +1,7 @@
 """What all learners share: the state of a stochastic ascent, and one update of it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -52,7 +53,14 @@ def start(parts, optimizer: optax.GradientTransformation, learning_rate: float, 
     """Return the state that starts from a model in parts, see :func:`aevb.models.split`."""
     # Not of a "weak" type, which gives way to others: the step would change it, and be compiled again.
     parameters = jax.tree.map(lambda p: jnp.asarray(p, p.dtype), parts.parameters)
-    return LearnerState(parameters, parts.constants, optimizer.init(parameters), jnp.asarray(learning_rate), memory)
+    return LearnerState(
+        parameters, parts.constants, _memory(optimizer.init, parameters), jnp.asarray(learning_rate), memory
+    )
+
+
+@partial(jax.jit, static_argnums=0)  # one program, and not one for each shape
+def _memory(init, parameters):
+    return init(parameters)
 
 
 def ascend(state: LearnerState, optimizer: optax.GradientTransformation, objective: Callable):

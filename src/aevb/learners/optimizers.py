@@ -79,6 +79,7 @@ OPTIMIZERS = {
 DEFAULT_LEARNING_RATES = {"adam": 1e-3, "sgd": 1e-3}
 
 
+@cache
 def with_weight_decay(optimizer: optax.GradientTransformation, weight_decay: float) -> optax.GradientTransformation:
     """Return an optimizer that sees gradients with the weights' decay added."""
     if isinstance(optimizer, Adagrad):

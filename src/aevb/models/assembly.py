@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from numpyro.distributions import Distribution, biject_to, constraints
 
+from aevb.arrays import filled
 from aevb.errors import WrongTypeError
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import join, split
@@ -71,7 +72,7 @@ def check_models(
     num_samples: int,
 ) -> None:
     """Refuse parts that do not fit together, and an estimator that cannot treat them; no estimate is computed."""
-    x, z, key = jnp.zeros(data_dim), jnp.zeros(latent_dim), jax.random.key(0)
+    x, z, key = filled(data_dim, 0), filled(latent_dim, 0), jax.random.key(0)
     parts: dict[str, tuple[Callable, tuple, str]] = {
         "prior": (generative.latent_distribution, z.shape, "latent_dim"),
         "decoder": (lambda: generative.decoder(z), x.shape, "the number of columns of X"),

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from aevb.models.variable_posterior import Posterior
@@ -35,7 +36,7 @@ def check_log_joint(model: LogJoint, posterior: Posterior, local: Any, data: Any
     if model.log_likelihood is None:
         return
     log_likelihood: Any = model.log_likelihood
-    x = jax.tree.map(lambda array: jnp.asarray(array)[0], data)
+    x = jax.tree.map(lambda array: np.asarray(array)[0], data)
     if local is None:
         _check_number("log_likelihood", lambda v: log_likelihood(v, x), variables, variables)
     else:
@@ -52,9 +53,9 @@ def unused_variables(model: LogJoint, posterior: Posterior, local: Any, data: An
     terms = [lambda v: model.of_variables(v, data)]
     if model.log_likelihood is not None:
         log_likelihood: Any = model.log_likelihood
-        x = jax.tree.map(lambda array: jnp.asarray(array)[0], data)
-        z = [] if local is None else [_variables_of(local.at(x, jnp.zeros((), int)))]
-        terms.append(lambda v: log_likelihood(v, *z, x))
+        x = jax.tree.map(lambda array: np.asarray(array)[0], data)
+        z = (list) if local is None else (lambda: [_variables_of(local.at(x, jnp.zeros((), int)))])
+        terms.append(lambda v: log_likelihood(v, *z(), x))
     used = set().union(*(_names_read(term, variables) for term in terms))
     return [name for name in variables if name not in used]
 

@@ -16,6 +16,7 @@ from jax import Array
 from numpyro.distributions import transforms
 from numpyro.distributions.util import vec_to_tril_matrix
 
+from aevb.arrays import filled
 from aevb.distributions import Flow
 from aevb.distributions.flow import coupling_shapes
 from aevb.models.conditionals import GaussianMLP
@@ -118,7 +119,7 @@ def _flow(loc, scale, contexts, layers):
 
 def _flow_layers(num_dimensions):
     shapes = coupling_shapes(num_dimensions, WIDTH)
-    return {"layers": tuple({name: jnp.zeros(shape) for name, shape in shapes.items()} for _ in range(NUM_LAYERS))}
+    return {"layers": tuple({name: filled(shape, 0) for name, shape in shapes.items()} for _ in range(NUM_LAYERS))}
 
 
 _LOC, _SCALE = (REAL, 0.0), (POSITIVE, 1.0)
@@ -195,12 +196,12 @@ class DistributionMLP(eqx.Module):
 
 def standard_normal(latent_dim: int) -> dist.Distribution:
     """Return the prior N(0, I)."""
-    return dist.Normal(jnp.zeros(latent_dim), jnp.ones(latent_dim)).to_event(1)
+    return dist.Normal(filled(latent_dim, 0), filled(latent_dim, 1), validate_args=False).to_event(1)
 
 
 def standard_exponential(latent_dim: int) -> dist.Distribution:
     """Return a gamma prior of shape and rate 1: a Weibull's KL from it is known, that from the equal Weibull is not."""
-    return dist.Gamma(jnp.ones(latent_dim), jnp.ones(latent_dim)).to_event(1)
+    return dist.Gamma(filled(latent_dim, 1), filled(latent_dim, 1), validate_args=False).to_event(1)
 
 
 class Posterior(NamedTuple):

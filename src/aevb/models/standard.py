@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax import Array
 
+from aevb.arrays import on_device
 from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
 from aevb.models.generative import GenerativeModel
 from aevb.models.posteriors import POSTERIORS
@@ -61,6 +61,6 @@ def standard_models(
     decoder = LIKELIHOODS[likelihood].decoder(latent_dim, tuple(hidden), data_dim, activation)
     encoder = POSTERIORS[posterior].encoder(data_dim, tuple(reversed(hidden)), latent_dim, activation)
     if units is not None:
-        gaussian = dist.Normal(*map(jnp.asarray, units))
+        gaussian = dist.Normal(*map(on_device, units))
         encoder, decoder = Rescaled(encoder, gaussian, "input"), Rescaled(decoder, gaussian, "output")
     return GenerativeModel(POSTERIORS[posterior].prior(latent_dim), decoder), RecognitionModel(encoder)

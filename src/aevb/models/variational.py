@@ -9,11 +9,13 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import Distribution
 from numpyro.distributions.transforms import biject_to
 
+from aevb.arrays import filled
 from aevb.distributions.flow import Flow, starting_flow
 from aevb.errors import WrongTypeError
 
@@ -27,7 +29,7 @@ class DiagonalGaussian(eqx.Module):
     log_scale: Array
 
     def __init__(self, size: int):
-        self.loc, self.log_scale = jnp.zeros(size), jnp.full(size, jnp.log(START_SCALE))
+        self.loc, self.log_scale = filled(size, 0), filled(size, np.log(START_SCALE))
 
     def __call__(self) -> Distribution:
         """Return the distribution."""
@@ -46,8 +48,8 @@ class FullGaussian(eqx.Module):
     lower: Array
 
     def __init__(self, size: int):
-        self.loc, self.log_scale = jnp.zeros(size), jnp.full(size, jnp.log(START_SCALE))
-        self.lower = jnp.zeros((size, size))
+        self.loc, self.log_scale = filled(size, 0), filled(size, np.log(START_SCALE))
+        self.lower = filled((size, size), 0)
 
     def __call__(self) -> Distribution:
         """Return the distribution."""
@@ -65,7 +67,7 @@ class LowRankGaussian(eqx.Module):
 
     def __init__(self, size: int, rank: int | None = None):
         rank = min(size, 5) if rank is None else rank
-        self.loc, self.log_scale = jnp.zeros(size), jnp.full(size, jnp.log(START_SCALE))
+        self.loc, self.log_scale = filled(size, 0), filled(size, np.log(START_SCALE))
         # Not zero: there F and -F are the same, and the gradient vanishes.
         self.factor = 0.1 * jax.random.normal(jax.random.key(0), (size, rank))
 
@@ -83,7 +85,7 @@ class CouplingFlow(eqx.Module):
     layers: Any
 
     def __init__(self, size: int):
-        self.loc, self.log_scale = jnp.zeros(size), jnp.full(size, jnp.log(START_SCALE))
+        self.loc, self.log_scale = filled(size, 0), filled(size, np.log(START_SCALE))
         self.layers = starting_flow(jax.random.key(0), size).layers
 
     def __call__(self) -> Distribution:

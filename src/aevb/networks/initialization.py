@@ -45,14 +45,14 @@ def initialize(parameters: Parameters, key: Array, scheme: str = "glorot") -> Pa
         raise ValueError(f"scheme: got {scheme!r}, expected one of {INITIALIZATIONS}.")
     arrays, rest = eqx.partition(parameters, eqx.is_inexact_array, is_leaf=lambda node: isinstance(node, Distribution))
     leaves, structure = jax.tree.flatten(arrays)
-    # One draw for everything, then one program: a compiled program each would cost seconds before the first step.
-    normals = jax.random.normal(key, (sum(leaf.size for leaf in leaves),))
-    drawn = _scale(normals, [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves], scheme)
+    drawn = _draw(key, [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves], scheme)
     return eqx.combine(jax.tree.unflatten(structure, drawn), rest)
 
 
 @eqx.filter_jit
-def _scale(normals, leaves, scheme):
+def _draw(key, leaves, scheme):
+    # One draw for everything, in one program: a compiled program each would cost seconds before the first step.
+    normals = jax.random.normal(key, (sum(leaf.size for leaf in leaves),))
     parts = jnp.split(normals, np.cumsum([leaf.size for leaf in leaves])[:-1])
     return [
         (_standard_deviation(leaf.shape, scheme) * part.reshape(leaf.shape)).astype(leaf.dtype)

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from aevb.arrays import filled
+
 # Names, not functions, are what a model file can hold.
 ACTIVATIONS = {
     "tanh": jnp.tanh,
@@ -32,8 +34,8 @@ class Linear(eqx.Module):
 
     def __init__(self, in_size: int, out_size: int):
         # Zeros: values come from `initialize`, which draws all parameters of a model at once.
-        self.weight = jnp.zeros((out_size, in_size))
-        self.bias = jnp.zeros((out_size,))
+        self.weight = filled((out_size, in_size), 0)
+        self.bias = filled(out_size, 0)
 
     def __call__(self, x: Array) -> Array:
         """Return W x + b."""

@@ -6,7 +6,7 @@ Paper: Figure 4, Figure 5, App. A.
 from pathlib import Path
 
 import numpy as np
-from jax.scipy.special import ndtr
+from scipy.special import ndtr
 
 from aevb.models import LIKELIHOODS
 from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, write_title
@@ -45,7 +45,7 @@ def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cm
     # The axes are linear in the Gaussian's CDF; the ticks stand where z has whole values.
     marks = np.array([-2, -1, 0, 1, 2])
     names = [str(mark).replace("-", "−") for mark in marks]
-    shares = np.asarray(ndtr(marks.astype(np.float32)))
+    shares = ndtr(marks)
     axes.set_xticks(shares * whole.shape[1] - 0.5, names)
     axes.set_yticks((1 - shares) * whole.shape[0] - 0.5, names)
     axes.tick_params(colors=FAINT, labelcolor=INK, labelsize=9, width=0.8, length=3)

@@ -6,7 +6,7 @@ Paper: Figure 4, App. A.
 from typing import NamedTuple
 
 import numpy as np
-from jax.scipy.special import ndtri
+from scipy.special import ndtri
 
 from aevb.data.checks import check_parameter
 
@@ -35,8 +35,7 @@ def manifold_grid(size: int = 20) -> np.ndarray:
     Paper: Figure 4, App. A.
     """
     check_parameter("size", size, kind=int, low=1)
-    unit = (np.arange(size, dtype=np.float32) + 0.5) / size
-    values = np.asarray(ndtri(unit))
+    values = ndtri((np.arange(size) + 0.5) / size).astype(np.float32)
     right, up = np.meshgrid(values, values[::-1])
     return np.stack([right.ravel(), up.ravel()], axis=-1)
 

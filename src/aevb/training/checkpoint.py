@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from aevb.arrays import on_device
 from aevb.files import digest, parse_json, written_whole
 from aevb.models.parameters import named_leaves
 from aevb.training.position import Position
@@ -82,7 +82,7 @@ def _in_form_of(like, arrays, path):
         array = arrays.get(name)
         if array is None or array.shape != np.shape(leaf) or array.dtype != leaf.dtype:
             raise CheckpointError(f"{path} holds another learner's state: {name} is missing or of another form.")
-        leaves.append(jnp.asarray(array))
+        leaves.append(on_device(array))
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 

@@ -23,18 +23,19 @@ def rowwise(function: Callable, model, source: Source, rows: np.ndarray, *argume
     """
     parameters, constants, skeleton = split(model)
     run = partial(_run_batch, function=function, skeleton=skeleton)
+    stored = np.asarray(source.rows)  # the program sees a batch alone: with the source, it would be one for each N
     results = []
     for start in range(0, len(rows), BATCH):
-        batch = np.resize(rows[start : start + BATCH], BATCH)  # the last one repeats itself to fill up
-        results.append(run((parameters, constants), source, batch, arguments))
+        numbers = np.resize(rows[start : start + BATCH], BATCH)  # the last one repeats itself to fill up
+        results.append(run((parameters, constants), Source(stored[numbers], source.scale), arguments))
     return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(rows)], *results)
 
 
 @partial(jax.jit, static_argnames=("function", "skeleton"))
-def _run_batch(arrays, source, rows, arguments, *, function, skeleton):
+def _run_batch(arrays, batch, arguments, *, function, skeleton):
     parameters, constants = arrays
     model = join(parameters, constants, skeleton)
-    return jax.vmap(lambda x: function(model, x, *arguments))(source.read(rows))
+    return jax.vmap(lambda x: function(model, x, *arguments))(batch.read(slice(None)))
 
 
 def lower_bounds(

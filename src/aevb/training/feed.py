@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from aevb.arrays import on_device
 from aevb.files import digest
 from aevb.training.source import Source
 
@@ -165,7 +165,7 @@ class Resident:
 
     def chunks(self, key: Array, epoch: int, first: int = 0) -> Iterator[Chunk]:
         """Give the chunks of an epoch (from 0), without those whose number is below `first`."""
-        plan, rows = ChunkPlan.of(self.num_rows, self.batch_size), jnp.asarray(self.train_rows)
+        plan, rows = ChunkPlan.of(self.num_rows, self.batch_size), on_device(self.train_rows)
         order = shuffle(key, epoch, self.num_rows)
         for number in plan.chunks_of(epoch):
             if number >= first:
@@ -174,12 +174,12 @@ class Resident:
 
 def streamed_chunk(number: int, plan: ChunkPlan, rows: np.ndarray, scale: float, key: Array) -> Chunk:
     """Return the chunk that holds these rows and no others, (samples_per_chunk, D), shuffled among themselves."""
-    return Chunk(number, plan, Source(rows, scale), jnp.arange(len(rows)), shuffle(key, number, len(rows)))
+    return Chunk(number, plan, Source(rows, scale), on_device(np.arange(len(rows))), shuffle(key, number, len(rows)))
 
 
 def shuffle(key: Array, epoch: int, num_rows: int) -> Array:
     """Return the order of an epoch; by NumPy, since JAX's permutation takes forty times as long."""
-    return jnp.asarray(generator(key, epoch).permutation(num_rows))
+    return on_device(generator(key, epoch).permutation(num_rows))
 
 
 def generator(key: Array, *numbers: int) -> np.random.Generator:

@@ -4,10 +4,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from aevb.arrays import on_device
 from aevb.errors import shown
 
 
@@ -23,7 +23,7 @@ class Records(eqx.Module):
     whole: bool = eqx.field(static=True)
 
     def __init__(self, arrays: Any, *, whole: bool):
-        self.arrays = jax.tree.map(jnp.asarray, arrays)
+        self.arrays = jax.tree.map(on_device, arrays)
         self.whole = whole
 
     def read(self, index: Array) -> Any:

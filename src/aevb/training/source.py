@@ -3,7 +3,10 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+
+from aevb.arrays import on_device
 
 
 class Source(eqx.Module):
@@ -19,14 +22,18 @@ class Source(eqx.Module):
     scale: Array
     is_dynamic: bool = eqx.field(static=True)
 
-    def __init__(self, rows, scale: float = 1.0, is_dynamic: bool = False):
-        self.rows = jnp.asarray(rows)
+    def __init__(self, rows, scale: float | Array = 1.0, is_dynamic: bool = False):
+        self.rows = on_device(rows)
         self.scale = jnp.asarray(scale, jnp.result_type(float))
         self.is_dynamic = is_dynamic
 
-    def read(self, index: Array) -> Array:
+    def read(self, index: Array | slice) -> Array:
         """Return the datapoints of these row numbers in floating point, (..., D)."""
         return self.rows[index].astype(self.scale.dtype) * self.scale
+
+    def take(self, rows: np.ndarray) -> Array:
+        """Return the same for rows that are known, outside of compiled programs and without one."""
+        return on_device(np.asarray(self.rows)[rows].astype(self.scale.dtype) * np.asarray(self.scale))
 
     def draw(self, index: Array, key: Array | None) -> Array:
         """Return what a step learns from: binary draws by this key, or without one the datapoints themselves."""
