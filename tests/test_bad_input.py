@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from aevb import VAE, fit_posterior, load, reparameterize
+from aevb import VAE, fit_posterior, load, reparameterize, runs
 from aevb.cli import run
 from aevb.data import binarize, load_dataset, open_dataset
 from aevb.errors import WrongTypeError
@@ -46,16 +46,15 @@ def at(value, dtype=float):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A run, made without learning, and files that are wrong in every way."""
-    from aevb.cli.learn import fill
-    from aevb.data.trial import DataSettings, prepare
+    from aevb.cli.options import written
+    from aevb.data.trial import DataSettings
 
     place = tmp_path_factory.mktemp("bad")
     np.save(place / "x.npy", X.astype(np.uint8))
     settings = DataSettings(str(place / "x.npy"), image_shape=(4, 4))
     vae = small().fit(X)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("aevb.cli.learn.write_results", lambda *_: {})
-        fill(place / "run", vae, prepare(settings), settings, {"hidden": (5,)}, "aevb fit")
+    vae.save(place / "run" / "model")
+    runs.write_config(place / "run", {"run": {}, "data": settings.written(), "model": written({"hidden": (5,)})})
     _write_files(place)
     return place
 
@@ -475,7 +474,7 @@ COMMANDS = [
             "nowhere": "is not the folder of a run",
             "empty": "is not the folder of a run",
             "x.npy": "is not the folder of a run",
-            "no-model": "needs config.toml and model/",
+            "no-model": "has no model yet",
             "bad-config": "config.toml: [data] foo is not known. It may hold source",
             "future": "format",
         }.items()
