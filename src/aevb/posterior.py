@@ -231,7 +231,8 @@ def _read_local(local_posterior, local_variables, num_rows):
                 f"local_posterior={shown(local_posterior)}: give a family, or an encoder, a module from one "
                 "datapoint to a numpyro distribution."
             )
-        return Amortized(local_posterior)
+        encoder: Any = local_posterior
+        return Amortized(encoder)
     check_parameter("local_posterior", local_posterior, choices=POSTERIOR_FAMILIES)
     return None if local_variables is None else RowByRow(local_posterior, describe(local_variables), num_rows)
 

@@ -1,7 +1,5 @@
 """What the arguments of `VAE` may be, and which of its methods they leave."""
 
-import numbers
-
 import jax
 import numpy as np
 import optax
@@ -68,7 +66,7 @@ def check_settings(vae) -> None:
 
 def _highest(width):
     """Return the limit of a layer's width if it is passed: no machine has the memory for more."""
-    return MAX_WIDTH if isinstance(width, numbers.Integral) and width > MAX_WIDTH else None
+    return MAX_WIDTH if isinstance(width, int | np.integer) and width > MAX_WIDTH else None
 
 
 def _check_own_parts(vae):

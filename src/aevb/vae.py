@@ -484,7 +484,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Return the keys of a run, from a fresh seed."""
         self.seed_ = self._seed(self.random_state)
         init, key = jax.random.split(jax.random.key(self.seed_))
-        return Keys(init, *jax.random.split(key, 3), jax.random.fold_in(key, 3))
+        rows, choice, train = jax.random.split(key, 3)
+        return Keys(init, rows, choice, train, jax.random.fold_in(key, 3))
 
     def _start_models(self, units, key):
         """Return models with their starting values."""

@@ -243,7 +243,7 @@ def test_the_paper_warns_from_five_dimensions_on(linear_gaussian, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"method": "magic"}, "method='magic' is not known. Use one of 'importance', 'laplace', 'hmc', 'ais'"),
+        ({"method": "magic"}, "method='magic' is not known. Choose one of 'importance', 'laplace', 'hmc', 'ais'"),
         ({"method": "iwae"}, "method='iwae' is not known. Did you mean 'importance'"),
         ({"method": "importance"}, 'method="importance" samples from the encoder, and recognition is None'),
         ({"method": "quadrature"}, "one or two latent dimensions, and the model has 3"),

@@ -225,7 +225,7 @@ def check_parameter(
         return
     number, largest = (numbers.Integral, 2**31 - 1) if kind is int else (numbers.Real, float(np.finfo(np.float32).max))
     is_number = isinstance(value, number) and not isinstance(value, bool | np.bool_)
-    if high is None and is_number and value > largest:
+    if high is None and is_number and operator.gt(value, largest):
         high = largest
     rules = {"at least": (low, operator.ge), "at most": (high, operator.le), "more than": (above, operator.gt)}
     limits = [(words, limit, holds) for words, (limit, holds) in rules.items() if limit is not None]

@@ -2,7 +2,6 @@
 
 import inspect
 import math
-import numbers
 from typing import Any, NamedTuple
 
 import jax
@@ -227,7 +226,7 @@ class TaskMethods:
     def _image_shape(self, image_shape):
         if image_shape is not None:
             shape = np.ravel(np.asarray(image_shape, dtype=object)).tolist()
-            are_sides = all(isinstance(side, numbers.Integral) and side > 0 for side in shape)
+            are_sides = all(isinstance(side, int | np.integer) and side > 0 for side in shape)
             if not are_sides or len(shape) not in (2, 3) or math.prod(shape) != self._num_columns():
                 raise ValueError(
                     f"image_shape={shown(image_shape)}: it has to be (height, width) or (height, width, channels) "
