@@ -72,8 +72,8 @@ def test_what_is_allowed(arguments):
             {"amortized": False, "learner": "full-vb"},
             "amortized=False is for learner='aevb', and learner='full-vb' was given.",
         ),
-        ({"encoder": 1, "learner": "mcem"}, "encoder: learner='mcem' has no use for one. Leave it out"),
-        ({"encoder": 1, "amortized": False}, "encoder: amortized=False has no use for one. Leave it out"),
+        ({"encoder": len, "learner": "mcem"}, "encoder: learner='mcem' has no use for one. Leave it out"),
+        ({"encoder": len, "amortized": False}, "encoder: amortized=False has no use for one. Leave it out"),
     ],
 )
 def test_what_is_refused_and_with_which_words(arguments, words):
