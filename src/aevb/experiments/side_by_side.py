@@ -104,6 +104,7 @@ class _Workers:
 def _work(tasks, messages, folder):
     from aevb.experiments.curves import run_curve
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # one that was begun in the background would not listen
     parent, number = os.getppid(), -1
 
     def tell(curve, about):
