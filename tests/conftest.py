@@ -66,3 +66,22 @@ def _float64(request):
 
         with jax.enable_x64(True):
             yield
+
+
+@pytest.fixture
+def gradient_and_differences():
+    """A function that returns the gradient of ``bound(vector, noise)`` and central differences, by one program."""
+    import jax
+    import numpy as np
+
+    def both(bound, vector, noise, h=1e-5):
+        steps = np.concatenate([h * np.eye(len(vector)), -h * np.eye(len(vector))])
+
+        @jax.jit
+        def evaluate(vector, noise):
+            return jax.grad(bound)(vector, noise), jax.vmap(bound, (0, None))(vector + steps, noise)
+
+        gradient, values = map(np.asarray, evaluate(vector, noise))
+        return gradient, np.subtract(*np.split(values, 2)) / (2 * h)
+
+    return both

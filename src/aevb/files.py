@@ -59,6 +59,14 @@ def check_path(name: str, value) -> Path:
     return Path(value)
 
 
+def check_folder(name: str, value) -> Path:
+    """Return the folder that was given as an argument; refuse one that could not be made or written to."""
+    folder = check_path(name, value)
+    if reason := why_not_writable(folder):
+        raise ValueError(f"{name}={str(value)!r}: {reason}. Name a folder that can be made.")
+    return folder
+
+
 def why_not_writable(folder) -> str | None:
     """Return why nothing can be written into a folder that is there or would be made, if so; nothing is made.
 

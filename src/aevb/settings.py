@@ -12,7 +12,7 @@ from aevb.learners import LEARNERS, OPTIMIZERS
 from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, check_real_support
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 
-MAX_WIDTH = 10**6
+MAX_WIDTH = 10**6  # of a layer: no machine has the memory for more
 
 
 def check_settings(vae) -> None:
@@ -21,7 +21,7 @@ def check_settings(vae) -> None:
     Raises:
         ValueError: Naming the argument, what was given, and what is allowed.
     """
-    check_parameter("latent_dim", vae.latent_dim, kind=int, low=1, high=_highest(vae.latent_dim))
+    check_parameter("latent_dim", vae.latent_dim, kind=int, low=1, largest=MAX_WIDTH)
     check_parameter("likelihood", vae.likelihood, choices=("auto", *LIKELIHOODS))
     check_parameter("activation", vae.activation, choices=ACTIVATIONS)
     check_parameter("posterior", vae.get_params()["posterior"], choices=POSTERIORS)
@@ -43,7 +43,7 @@ def check_settings(vae) -> None:
     if vae.forgetting and vae.optimizer != "adagrad":
         raise ValueError(f"forgetting={vae.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
     for width in vae._hidden_widths():
-        check_parameter("hidden", width, kind=int, low=1, high=_highest(width))
+        check_parameter("hidden", width, kind=int, low=1, largest=MAX_WIDTH)
     if vae.learner == "full-vb":
         check_parameter("estimator (learner='full-vb')", vae.estimator, choices=("sgvb-b", "sgvb-a"))
     if not isinstance(vae.amortized, bool | np.bool_):
@@ -62,11 +62,6 @@ def check_settings(vae) -> None:
         raise ValueError(
             f"encoder: {reason} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
         )
-
-
-def _highest(width):
-    """Return the limit of a layer's width if it is passed: no machine has the memory for more."""
-    return MAX_WIDTH if isinstance(width, int | np.integer) and width > MAX_WIDTH else None
 
 
 def _check_own_parts(vae):

@@ -23,7 +23,7 @@ from aevb.data.checks import check_parameter, check_rows, column_units, read_ran
 from aevb.data.reading import read_array, read_matrix, read_training_data
 from aevb.data.training_data import Wishes, open_training_data
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
-from aevb.files import check_path, why_not_writable
+from aevb.files import check_folder, check_path
 from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized, adagrad
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.learners.unamortized import start_row
@@ -212,9 +212,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         self._check_parameters()
         check_parameter("checkpoint_seconds", checkpoint_seconds, kind=float, low=0)
         if checkpoint is not None:
-            reason = why_not_writable(check_path("checkpoint", checkpoint))
-            if reason:
-                raise ValueError(f"checkpoint={str(checkpoint)!r}: {reason}. Name a folder that can be made.")
+            check_folder("checkpoint", checkpoint)
         with unchanged_on_error(self):
             keys = cache(self._keys)
             held_out = self.validation_fraction if self._has_encoder() else 0  # without one there is no bound
@@ -433,14 +431,14 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _checkpoints(self, feed, folder, every):
         if folder is None:
             return None
-        if feed.fingerprint is None:
+        if (fingerprint := feed.fingerprint) is None:  # once: it reads all data
             raise ValueError("checkpoint: is for data that can be read again: an array or files. Leave it out.")
         if not isinstance(self.random_state, numbers.Integral):
             raise ValueError(f"checkpoint: needs a whole number as random_state, and {self.random_state!r} was given.")
         arguments, own_networks = written_arguments(self)
         for name in ("max_epochs", "progress"):
             del arguments[name]
-        return Checkpoints(folder, {"arguments": arguments, "own": own_networks, "data": feed.fingerprint}, every)
+        return Checkpoints(folder, {"arguments": arguments, "own": own_networks, "data": fingerprint}, every)
 
     def _check_new_data(self, X, name="X"):
         check_is_fitted(self)

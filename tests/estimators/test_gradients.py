@@ -61,19 +61,11 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("estimator", "likelihood"), PAIRS)
-def test_gradients_are_those_of_finite_differences(estimator, likelihood):
+def test_gradients_are_those_of_finite_differences(estimator, likelihood, gradient_and_differences):
     models, x = make_models(likelihood)
     bound, vector, theta, phi = as_function_of_parameters(estimator, models, x)
     epsilon = jax.random.normal(jax.random.key(1), (3, LATENT_DIM))
-    h = 1e-5
-    steps = np.concatenate([h * np.eye(len(vector)), -h * np.eye(len(vector))])
-
-    @jax.jit
-    def evaluate(vector, epsilon):
-        return jax.grad(bound)(vector, epsilon), jax.vmap(bound, (0, None))(vector + steps, epsilon)
-
-    gradient, values = map(np.asarray, evaluate(vector, epsilon))
-    differences = np.subtract(*np.split(values, 2)) / (2 * h)
+    gradient, differences = gradient_and_differences(bound, vector, epsilon)
     for part in (theta, phi):
         scale = np.abs(gradient[part]).max()
         assert scale > 0.01

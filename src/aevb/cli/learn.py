@@ -74,7 +74,7 @@ def learn(
         from aevb import VAE
         from aevb.cli.data import downloads
         from aevb.data.trial import prepare
-        from aevb.training.checkpoint import keep_newest, samples_saved
+        from aevb.training.checkpoint import keep_last, samples_saved
 
         vae = VAE(**model, progress=talk.shows_progress)
         vae._check_parameters()
@@ -110,7 +110,7 @@ def learn(
         if not name.endswith(("/", ".html")) or (folder / name).exists():
             talk.say(f"  {name:14} {what}")
     if vae.stopped_because_ != "interrupted":
-        keep_newest(folder / CHECKPOINTS)
+        keep_last(folder / CHECKPOINTS, 1)  # going on with more epochs needs no other
     elif saving:
         talk.say(f"Go on with: aevb fit --resume {folder}")
     talk.end(f"The results are in {folder}: open {folder / 'report.html'}", {"folder": folder, **metrics})

@@ -12,6 +12,8 @@ from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Group, Parameter
 
+from aevb.cli.talk import whole
+
 # What only Python can give, and what the commands decide by themselves.
 _NOT_OPTIONS = {"prior", "encoder", "decoder", "progress"}
 _NUMBERS = {"learning_rate": float}  # whose default, None, does not tell
@@ -80,7 +82,7 @@ def written(values: dict) -> dict:
 def _whole(_, tokens):
     """Return a whole number, or what was given instead: Cyclopts would round it, and `VAE` refuses it."""
     try:
-        return int(tokens[0].value)
+        return whole(_, tokens)
     except ValueError:
         return tokens[0].value
 

@@ -192,13 +192,20 @@ def check_options(what: str, options: dict, function: Callable, first: int = 0) 
     known = list(inspect.signature(function).parameters)[first:]
     for name in options:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
+            hint = _did_you_mean(name, known)
             raise ValueError(f"{what} has no option {name!r}.{hint} Its options are: {', '.join(known) or 'none'}.")
 
 
+def _did_you_mean(given, known):
+    close = difflib.get_close_matches(given, known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+_KINDS = {int: (numbers.Integral, 2**31 - 1), float: (numbers.Real, float(np.finfo(np.float32).max))}
+
+
 def check_parameter(
-    name: str, value, *, choices: Iterable | None = None, kind=None, low=None, high=None, above=None
+    name: str, value, *, choices: Iterable | None = None, kind=None, low=None, high=None, above=None, largest=None
 ) -> None:
     """Check one constructor argument.
 
@@ -208,8 +215,10 @@ def check_parameter(
         choices: Allowed values.
         kind: ``int`` or ``float``.
         low: Smallest allowed number.
-        high: Largest allowed number; None for the largest that is computed with, in 32 bits.
+        high: Largest allowed number.
         above: A number that is just too small.
+        largest: Without `high`, a limit that is spoken of only where it is passed; None for the largest number that is
+            computed with, in 32 bits.
 
     Raises:
         ValueError: Saying what was given and what is allowed.
@@ -218,12 +227,12 @@ def check_parameter(
         choices = list(choices)
         if not (isinstance(value, str | None) and value in choices):
             names = [choice for choice in choices if isinstance(choice, str)]
-            close = difflib.get_close_matches(str(value).lower(), names, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
+            hint = _did_you_mean(str(value).lower(), names)
             allowed = ", ".join(repr(choice) for choice in choices)
             raise ValueError(f"{name}={shown(value)} is not known.{hint} Choose one of {allowed}.")
         return
-    number, largest = (numbers.Integral, 2**31 - 1) if kind is int else (numbers.Real, float(np.finfo(np.float32).max))
+    number, of_its_kind = _KINDS[kind]
+    largest = of_its_kind if largest is None else largest
     is_number = isinstance(value, number) and not isinstance(value, bool | np.bool_)
     if high is None and is_number and operator.gt(value, largest):
         high = largest

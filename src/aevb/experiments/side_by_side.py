@@ -14,7 +14,7 @@ from typing import Any
 
 from aevb.data import check_parameter
 from aevb.experiments.settings import Curve, Watch
-from aevb.files import why_not_writable
+from aevb.files import check_folder
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 
@@ -39,8 +39,7 @@ def run_curves(curves: list[Curve], folder: Path, watch: Watch, processes: int |
     """
     if processes is not None:
         check_parameter("processes", processes, kind=int, low=1)
-    if reason := why_not_writable(folder):
-        raise ValueError(f"folder={str(folder)!r}: {reason}. Name a folder that can be made.")
+    check_folder("folder", folder)
     processes = min(processes or os.cpu_count() or 1, len(curves))
     if processes <= 1:
         return [_run_here(curve, folder, watch) for curve in curves]

@@ -54,8 +54,12 @@ def unused_variables(model: LogJoint, posterior: Posterior, local: Any, data: An
     if model.log_likelihood is not None:
         log_likelihood: Any = model.log_likelihood
         x = jax.tree.map(lambda array: np.asarray(array)[0], data)
-        z = (list) if local is None else (lambda: [_variables_of(local.at(x, jnp.zeros((), int)))])
-        terms.append(lambda v: log_likelihood(v, *z(), x))
+
+        def of_row(v):
+            z = [] if local is None else [_variables_of(local.at(x, jnp.zeros((), int)))]
+            return log_likelihood(v, *z, x)
+
+        terms.append(of_row)
     used = set().union(*(_names_read(term, variables) for term in terms))
     return [name for name in variables if name not in used]
 

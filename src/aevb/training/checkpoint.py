@@ -19,7 +19,6 @@ from aevb.files import digest, parse_json, written_whole
 from aevb.models.parameters import named_leaves
 from aevb.training.position import Position
 
-_FILES = "chunk-*.safetensors"
 _ARRAYS = ("state", "best_state", "reports")  # of a position; all else is plain numbers
 
 
@@ -159,7 +158,7 @@ class Checkpoints:
         Raises:
             CheckpointError: The files are those of another run.
         """
-        for path in sorted(self._files(), reverse=True):
+        for path in reversed(_saved(self.folder)):
             try:
                 arrays, about = _read(path)
             except CheckpointError as error:
@@ -195,12 +194,8 @@ class Checkpoints:
         write_state(
             self.folder / f"chunk-{position.next_chunk:09}-{len(position.history):06}.safetensors", arrays, about
         )
-        for path in sorted(self._files())[: -self._keep]:
-            path.unlink(missing_ok=True)
+        keep_last(self.folder, self._keep)
         self._last = time.perf_counter()
-
-    def _files(self):
-        return self.folder.glob(_FILES)
 
     def _check_purpose(self, found, path):
         for name, value in self._purpose.items():
@@ -213,16 +208,21 @@ class Checkpoints:
 
 def samples_saved(folder) -> int:
     """Return how many samples the run of a folder had seen when it was saved last; 0 if it never was."""
-    for path in sorted(Path(folder).glob(_FILES), reverse=True):
+    for path in reversed(_saved(folder)):
         with suppress(CheckpointError):
             return read_about(path)["numbers"]["samples"]
     return 0
 
 
-def keep_newest(folder) -> None:
-    """Remove all but the newest checkpoint of a run that is done: going on with more epochs needs no other."""
-    for path in sorted(Path(folder).glob(_FILES))[:-1]:
-        path.unlink()
+def keep_last(folder, number: int) -> None:
+    """Remove all but so many of the newest checkpoints."""
+    for path in _saved(folder)[:-number]:
+        path.unlink(missing_ok=True)
+
+
+def _saved(folder):
+    """Return the checkpoints of a folder, the newest at the end."""
+    return sorted(Path(folder).glob("chunk-*.safetensors"))
 
 
 def _lock(file):

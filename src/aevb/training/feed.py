@@ -147,8 +147,7 @@ class Resident:
         """A checksum of the data: those held out, those learned from, and in which batches."""
         held_out = self.held_out or (self.source, np.zeros(0, int))
         arrays = self.source.rows, self.source.scale, self.train_rows, held_out[0].rows, held_out[1]
-        about = f"{self.batch_size} {self.source.is_dynamic}".encode()
-        return digest(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays) + about)
+        return checksum(arrays, f"{self.batch_size} {self.source.is_dynamic}")
 
     def samples(self, max_epochs: int) -> int:
         """Return how many samples a run sees at the most."""
@@ -170,6 +169,11 @@ class Resident:
         for number in plan.chunks_of(epoch):
             if number >= first:
                 yield Chunk(number, plan, self.source, rows, order)
+
+
+def checksum(arrays, about: str) -> str:
+    """Return a hash of the bytes of some arrays, and of what else is to be known of them."""
+    return digest(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays) + about.encode())
 
 
 def streamed_chunk(number: int, plan: ChunkPlan, rows: np.ndarray, scale: float, key: Array) -> Chunk:

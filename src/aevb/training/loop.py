@@ -147,10 +147,8 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
         return now.recorded(row | {"seconds": time.perf_counter() - begin})
 
     bar = Progress(progress, total=feed.samples(max_epochs))
-    with (
-        bar,
-        closing(feed.stretches(order_key, max_epochs, now.next_chunk)) as stretches,
-    ):  # and the thread that reads ahead
+    stretches = feed.stretches(order_key, max_epochs, now.next_chunk)
+    with bar, closing(stretches):  # a thread that reads ahead ends with them
         try:
             for epoch, chunks in stretches:
                 last = -1
