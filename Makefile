@@ -7,16 +7,19 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-slow mutants check check-page bench docs clean
+.PHONY: help demo test test-thorough test-slow mutants check check-page bench docs clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-demo ## learn MNIST digits and draw what was learned, into runs/
 	@$(BIN)/aevb demo
 
-test: $(VENV)/.installed-test ## run the tests, except the slow ones
+test: $(VENV)/.installed-test ## run the tests: each promise once, in four minutes
 	@$(BIN)/pytest
+
+test-thorough: $(VENV)/.installed-test ## run more cases of the same promises, as CI does: three minutes
+	@$(BIN)/pytest -m 'thorough and not slow'
 
 test-slow: $(VENV)/.installed-test ## run the slow tests
 	@$(BIN)/pytest -m slow -n 0

@@ -28,6 +28,8 @@ from aevb.experiments.figures import reproduce_figure
 from aevb.inference.marginal_likelihood import log_likelihood
 from aevb.tasks import latent_path, manifold_grid
 
+pytestmark = pytest.mark.thorough
+
 X = (np.random.default_rng(0).random((60, 16)) < 0.5).astype(float)
 LOW = np.zeros((5, 4))
 NAN, INF = float("nan"), float("inf")

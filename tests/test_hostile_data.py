@@ -12,6 +12,8 @@ import pytest
 
 from aevb import VAE
 
+pytestmark = pytest.mark.thorough
+
 GENERATOR = np.random.default_rng(0)
 X = (GENERATOR.normal(size=(400, 2)) @ GENERATOR.normal(size=(2, 6)) + 0.3 * GENERATOR.normal(size=(400, 6))).astype(
     np.float64

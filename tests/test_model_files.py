@@ -20,6 +20,8 @@ from aevb import VAE, ModelFileError, load
 from aevb.files import digest, parse_json, sealed, unsealed
 from aevb.models import split
 
+pytestmark = pytest.mark.thorough
+
 RNG = np.random.default_rng(0)
 X = (RNG.random((60, 4)) < [0.1, 0.9, 0.5, 0.2]).astype(np.float32)
 FILES = Path(__file__).parent / "files"

@@ -92,6 +92,7 @@ def test_other_families_come_near(family, gap):
     assert (np.abs(fitted.mean - MEAN) < 0.15 * STD).all()
 
 
+@pytest.mark.thorough
 def test_positive_variables_and_their_jacobian():
     """A normal mean and precision: p(mu, tau | x) is normal-gamma.
 
@@ -160,6 +161,7 @@ class Encoder(eqx.Module):
 ENCODER = Encoder(jnp.array(0.0), jnp.array(0.0), jnp.array(0.0))
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:k-hat")  # of 41 variables at once, with the mean's spread too small
 @pytest.mark.parametrize(
     "options",

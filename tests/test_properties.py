@@ -26,6 +26,8 @@ from aevb import VAE, load
 from aevb.estimators import importance, sgvb_a, sgvb_b
 from aevb.models import GenerativeModel, RecognitionModel, join, split, standard_normal
 
+pytestmark = pytest.mark.thorough
+
 NUM_ROWS, NUM_COLUMNS = 13, 3  # a prime, which nothing divides
 SEEDS = st.integers(0, 2**31 - 1)
 

@@ -15,6 +15,8 @@ from aevb.inference.result import LogLikelihood
 from aevb.models import GenerativeModel, standard_normal
 from aevb.training import Source, rowwise
 
+pytestmark = pytest.mark.thorough
+
 RNG = np.random.default_rng(0)
 PATTERNS = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
 X = (PATTERNS[RNG.integers(2, size=200)] ^ (RNG.random((200, 6)) < 0.1)).astype(np.float32)

@@ -16,6 +16,8 @@ from aevb.inference.marginal_likelihood import log_likelihood
 from aevb.models import POSTERIORS, RecognitionModel, split, standard_models
 from aevb.networks import initialize
 
+pytestmark = pytest.mark.thorough
+
 X = (load_digits().data / 16).astype(np.float32)
 WITH_KL = {"gaussian", "full-gaussian", "gamma", "weibull", "beta", "dirichlet"}
 QUICK = {"flow", "dirichlet"}  # the others take the same ways through the code

@@ -235,6 +235,7 @@ def test_ctrl_c_in_an_endless_stream_keeps_what_was_learned(monkeypatch, capfd):
 # ---- partial_fit -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_stream_in_order_reaches_the_bound_of_shuffled_data(fitted):
     """Both see 40,000 rows, M = 100. Here -2.707 and -2.728; one pass, seeds 0 to 3: 0.000 to 0.027 apart."""
     vae = small()

@@ -69,7 +69,17 @@ ROOMS = {  # what is broken, and the tests that are to notice
 }
 NEVER_MUTATED = {"isinstance", "len"}  # as in mutmut: the result is an error at once
 # Plugins that were imported before the fork cannot be rewritten, of which pytest would warn.
-PYTEST = ["-q", "-x", "-n0", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+PYTEST = [
+    "-q",
+    "-x",
+    "-n0",
+    "-m",
+    "not slow",
+    "-p",
+    "no:cacheprovider",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+]
 SECONDS = 60  # of processor time, beside five times what the tests take
 
 

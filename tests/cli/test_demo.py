@@ -22,6 +22,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(demo_module, "SETTING", {"latent_dim": 2, "hidden": (10,)})
 
 
+@pytest.mark.thorough
 def test_a_run_is_complete_and_says_how_its_numbers_came_about(tmp_path, capsys):
     folder = tmp_path / "demo"
     assert run(["demo", "--output", str(folder), "--epochs", "2", "--data", "digits", "--seed", "3"]) == 0
@@ -53,6 +54,7 @@ def test_a_run_is_complete_and_says_how_its_numbers_came_about(tmp_path, capsys)
     assert '<a href="explorer.html">' in (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 def test_ctrl_c_while_learning_still_draws(tmp_path, monkeypatch, capsys):
     from aevb.training.progress import Progress
 

@@ -334,9 +334,17 @@ LEVEL = 2.5e-5 / sum(len(family.settings) for family in FAMILIES)
 # Scope "module" runs all tests of a family one after another: they share one compiled program and one set of draws.
 # Rows beyond the paper's list, whose code other rows run too.
 EXTRA = ("InverseGamma", "Kumaraswamy", "LogUniform", "SoftLaplace", "TruncatedMixtureDensity")
+NUMERICAL = ("TruncatedMixture", "VonMises")  # the dearest to compile: of these the default tests judge the draws alone
 each_family = pytest.mark.parametrize(
     "family",
-    [pytest.param(f, id=f.name, marks=pytest.mark.slow if f.name in EXTRA else ()) for f in FAMILIES],
+    [
+        pytest.param(
+            family,
+            id=family.name,
+            marks=[pytest.mark.slow] * (family.name in EXTRA) + [pytest.mark.thorough] * (family.name in NUMERICAL),
+        )
+        for family in FAMILIES
+    ],
     scope="module",
 )
 # Rows that take long to compile. Their draws are judged in float32 here, the rest in float64, which is stricter;
@@ -349,7 +357,9 @@ each_family_and_precision = pytest.mark.parametrize(
         for family in FAMILIES
         for dtype, others in ((np.float32, FLOAT64_FIRST), (np.float64, ()))
         for marks in [
-            [pytest.mark.float64] * (dtype is np.float64) + [pytest.mark.slow] * (family.name in (*EXTRA, *others))
+            [pytest.mark.float64] * (dtype is np.float64)
+            + [pytest.mark.slow] * (family.name in (*EXTRA, *others))
+            + [pytest.mark.thorough] * (family.name in NUMERICAL)
         ]
     ],
     scope="module",

@@ -67,12 +67,13 @@ PAIRS = {
     ),
 }
 
-SLOW = {"expanded prior", "scalars", "beta", "matrix of gaussians"}
+THOROUGH = {"expanded prior", "scalars", "beta", "gamma", "dirichlet", "matrix of gaussians"}
 
 
 @pytest.mark.float64
 @pytest.mark.parametrize(
-    "make", [pytest.param(make, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, make in PAIRS.items()]
+    "make",
+    [pytest.param(make, id=name, marks=[pytest.mark.thorough] * (name in THOROUGH)) for name, make in PAIRS.items()],
 )
 def test_pairs_with_a_closed_form_against_monte_carlo(make):
     """20,000 draws, within 5 standard errors: chance failure once in 1.7 million seeds."""

@@ -11,6 +11,8 @@ from aevb.experiments import curves
 from aevb.experiments.curves import learned_models, run_curve, samples_done
 from aevb.experiments.settings import Curve
 
+pytestmark = pytest.mark.thorough
+
 SMALL = {
     "data": "digits",
     "latent_dim": 2,

@@ -16,6 +16,8 @@ from aevb.experiments.reproduction import PARTS, estimate
 from aevb.experiments.settings import PROFILES, curves_of, read
 from aevb.experiments.side_by_side import ExperimentError, run_curves
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

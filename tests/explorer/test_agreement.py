@@ -13,6 +13,8 @@ from aevb.estimators import analytic_kl, sgvb_b
 from aevb.explorer.arrays import as_half, pack
 from aevb.explorer.model import describe, model_arrays
 
+pytestmark = pytest.mark.thorough
+
 D, J, N, L = 20, 3, 100, 2
 SPECS = [
     ("bernoulli", (30,), "tanh"),

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.thorough
+
 COMPLETED = "document.getElementById('completion-words').textContent.includes('draws count')"
 
 

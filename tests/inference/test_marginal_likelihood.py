@@ -36,7 +36,7 @@ def assert_covered(errors, std_errors):
 
 CASES = [
     ("importance", 3, {"num_samples": 330}),
-    ("laplace", 3, {"num_samples": 330, "with_encoder": False}),
+    pytest.param("laplace", 3, {"num_samples": 330, "with_encoder": False}, marks=pytest.mark.thorough),
     pytest.param("hmc", 3, {"num_samples": 240, "num_tuning": 120}, marks=pytest.mark.slow),
     pytest.param("ais", 2, {"num_samples": 60, "with_encoder": False}, marks=pytest.mark.slow),
 ]
@@ -68,6 +68,7 @@ def test_intervals_cover_the_closed_form_of_two_hundred_models(linear_gaussian, 
     assert_covered(errors, np.concatenate([r.std_errors for r in results]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "density", ["mixture", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gaussian", "kernel"))]
 )
@@ -145,7 +146,11 @@ class OneSidedEncoder(eqx.Module):
 
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("importance", {}), ("laplace", {}), pytest.param("hmc", {"num_tuning": 120}, marks=pytest.mark.slow)],
+    [
+        ("importance", {}),
+        pytest.param("laplace", {}, marks=pytest.mark.thorough),
+        pytest.param("hmc", {"num_tuning": 120}, marks=pytest.mark.slow),
+    ],
 )
 def test_a_mode_that_the_encoder_misses_is_found(method, options):
     """Half of the posterior lies where the encoder never goes: log 2 without the share of the prior."""
@@ -193,6 +198,7 @@ def test_an_encoder_too_narrow_is_called_untrustworthy(linear_gaussian):
     assert "k-hat" in repr(result)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("num_samples", "smallest", "largest"), [pytest.param(4, 0.2, 2.0, marks=pytest.mark.slow), (60, 0.0, 0.2)]
 )
@@ -208,7 +214,7 @@ def test_annealed_bounds_enclose_the_truth(linear_gaussian, num_samples, smalles
 
 def test_annealing_reports_progress(linear_gaussian):
     exact, seen = linear_gaussian(2, num_data=64), []
-    log_likelihood(exact.generative, None, exact.x, KEY, "ais", 60, progress=seen.append)
+    log_likelihood(exact.generative, None, exact.x, KEY, "ais", 10, num_chains=2, progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
 

@@ -22,7 +22,7 @@ def make_models(likelihood):
     ("likelihood", "num_samples"), [pytest.param("bernoulli", 1, marks=pytest.mark.slow), ("gaussian", 2)]
 )
 def test_a_step_of_sgd_is_the_gradient_of_the_two_objectives(likelihood, num_samples):
-    """Wake: log p(x, z) in theta at z of q. Sleep: log q(z|x) in phi at dreams. Written out here with loops."""
+    """Wake: log p(x, z) in theta at z of q. Sleep: log q(z|x) in phi at dreams."""
     models = make_models(likelihood)
     learner = WakeSleep(split(models).skeleton, 40, num_samples=num_samples, optimizer=optax.sgd(1.0))
     state = learner.init(models, learning_rate=0.5, key=jax.random.key(0))
@@ -32,25 +32,23 @@ def test_a_step_of_sgd_is_the_gradient_of_the_two_objectives(likelihood, num_sam
 
     @jax.jit
     def expect(parameters, batch, noise):
-        models = learner.models(state._replace(parameters=parameters))
-        z = [(x, models[1](x).sample(key)) for x, keys in zip(batch, noise.wake, strict=True) for key in keys]
-        dreams = [models[0].sample_joint(key) for keys in noise.sleep for key in keys]
-
-        def average(values):
-            return sum(values) / (4 * num_samples)
+        generative, recognition = learner.models(state)
+        x = jnp.repeat(batch, num_samples, axis=0)
+        z = jax.vmap(lambda x, key: recognition(x).sample(key))(x, noise.wake.reshape(-1))
+        dreams, causes = jax.vmap(generative.sample_joint)(noise.sleep.reshape(-1))
 
         def wake(theta):
             generative, _ = learner.models(state._replace(parameters=(theta, parameters[1])))
-            return average(generative.log_joint(*pair) for pair in z)
+            return jnp.mean(jax.vmap(generative.log_joint)(x, z))
 
-        def sleep(phi):
+        def log_q(phi, x, z):
             _, recognition = learner.models(state._replace(parameters=(parameters[0], phi)))
-            return average(recognition(x).log_prob(cause) for x, cause in dreams)
+            return jnp.mean(jax.vmap(lambda x, z: recognition(x).log_prob(z))(x, z))
 
         log_p, gradient = jax.value_and_grad(wake)(parameters[0])
-        gradients = gradient, jax.grad(sleep)(parameters[1])
-        bound = log_p - average(models[1](x).log_prob(one) for x, one in z)
-        return jax.tree.map(lambda p, g: p + 0.5 * (g - p / 40), parameters, gradients), bound
+        gradients = gradient, jax.grad(log_q)(parameters[1], dreams, causes)
+        after = jax.tree.map(lambda p, g: p + 0.5 * (g - p / 40), parameters, gradients)
+        return after, log_p - log_q(parameters[1], x, z)
 
     expected, bound = expect(state.parameters, batch, noise)
     for a, b in zip(jax.tree.leaves(after.parameters), jax.tree.leaves(expected), strict=True):

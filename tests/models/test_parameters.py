@@ -83,7 +83,13 @@ def in_numpy(tree):
     return jax.tree.map(lambda leaf: np.asarray(leaf) if eqx.is_array(leaf) else leaf, tree)
 
 
-@pytest.mark.parametrize("make", ALL.values(), ids=ALL)
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.thorough] * (name in ("mixture prior", "user's networks")))
+        for name, make in ALL.items()
+    ],
+)
 def test_split_and_join_give_the_model_back(make):
     models = initialize(make(), KEY, "paper")
     parts = split(models)

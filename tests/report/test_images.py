@@ -9,6 +9,8 @@ from aevb.data import load_dataset
 from aevb.report import images, manifold, manifold_grid, reconstructions, samples
 from aevb.report.canvas import tile
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def digits():

@@ -17,6 +17,8 @@ from aevb.models import GenerativeModel, standard_normal
 from aevb.tasks import complete, denoise, impute, super_resolve
 from aevb.tasks.observations import GaussianNoise, Missing, Pooled, Replaced
 
+pytestmark = pytest.mark.thorough
+
 NUM_SAMPLES = 500  # of each of four chains
 TOLERANCE = 0.38
 KEY = jax.random.key(0)

@@ -44,6 +44,7 @@ def test_missing_values_are_found_and_others_stay(vae):
     assert np.any(vae.impute(X, random_state=1, **FAST) != filled)
 
 
+@pytest.mark.thorough
 def test_draws_show_the_uncertainty(vae):
     found = vae.impute(with_gaps(), num_draws=50, **FAST)
     assert found.draws.shape == (50, 16, 8)
@@ -57,6 +58,7 @@ def test_draws_show_the_uncertainty(vae):
     assert repr(found) == "Completion(mean and std of shape (16, 8), 50 draws)"
 
 
+@pytest.mark.thorough
 def test_noise_is_taken_away(vae):
     clean = PATTERNS[KIND[:16]]
     flipped = clean.copy()

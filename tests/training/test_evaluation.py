@@ -41,6 +41,7 @@ def test_widths_that_fill_no_vector_register(data_dim):
     np.testing.assert_array_equal(evaluate(rows, X=X), evaluate(np.arange(300), X=X)[rows])
 
 
+@pytest.mark.thorough
 def test_bounds_depend_on_the_key_and_average_out_with_samples():
     rows = np.arange(200)
     a, b = (evaluate(rows, key=jax.random.key(seed)) for seed in (0, 1))

@@ -19,6 +19,8 @@ from aevb.networks import initialize
 from aevb.training import Resident, Source, feed, loop, train_on
 from aevb.training.checkpoint import Checkpoints
 
+pytestmark = pytest.mark.thorough
+
 X = (load_digits().data / 16).astype(np.float32)[:400, ::4]
 EPOCHS, STEPS, CHUNK = 3, 20, 5  # chunks of five steps, twenty steps an epoch
 LEARNING_RATE = 1e-2

@@ -122,6 +122,7 @@ def test_the_callers_models_and_state_survive():
     assert not eqx.tree_equal(trained.state.parameters, state.parameters)
 
 
+@pytest.mark.thorough
 def test_bytes_are_learned_from_exactly_like_floats():
     floats = run(*start(), source=Source(DIGITS))
     stored = run(*start(), source=Source(BYTES, scale=1 / 255))
@@ -174,6 +175,7 @@ def test_plans_read_nearly_everything_in_short_chunks(num_rows, batch_size):
     assert 0 <= left_out < plan.batch_size * (plan.num_chunks + 1)
 
 
+@pytest.mark.thorough
 def test_fewer_rows_than_a_batch_are_one_batch():
     trained = run(*start(num_data=30), rows=ROWS[:30])
     assert trained.history[-1]["samples"] == 90
@@ -227,6 +229,7 @@ class Fragile(AEVB):
         return after, report._replace(lower_bound=jnp.where(is_too_large, jnp.nan, report.lower_bound))
 
 
+@pytest.mark.thorough
 def test_a_learning_rate_that_is_too_large_is_halved_until_it_is_not():
     learner, state = start(learning_rate=1e-2)
     learner = Fragile(learner.skeleton, 1000)
