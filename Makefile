@@ -48,8 +48,8 @@ clean: ## remove .venv, caches and built files; runs/ stays
 	rm -rf $(VENV) .cache .hypothesis .pytest_cache .ruff_cache dist docs/_build
 	find src tests docs -name __pycache__ -prune -exec rm -rf {} +
 
-# One stamp for each extra, so that a target installs only what it needs. What nothing here imports is not compiled.
-NOT_COMPILED := '/(tests?|pip|setuptools|pkg_resources|fontTools|pygments/lexers)/'
+# One stamp for each extra, so that a target installs only what it needs. What is seldom imported is compiled when it is.
+NOT_COMPILED := '/(tests?|pip|setuptools|pkg_resources|fontTools|pygments/lexers|pallas|mosaic|jax/experimental|xarray|arviz|playwright)/'
 $(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.created
 	@echo "Installing aevb[$*] into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[$*]'

@@ -81,6 +81,7 @@ def real():
 
 
 # Each check has data of its own shape, and so programs of its own: nothing is held out, and no layer hidden.
+@pytest.mark.thorough
 @parametrize_with_checks([VAE(hidden=(), max_epochs=1, optimizer="sgd", validation_fraction=0, progress=False)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

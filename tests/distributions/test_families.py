@@ -334,14 +334,15 @@ LEVEL = 2.5e-5 / sum(len(family.settings) for family in FAMILIES)
 # Scope "module" runs all tests of a family one after another: they share one compiled program and one set of draws.
 # Rows beyond the paper's list, whose code other rows run too.
 EXTRA = ("InverseGamma", "Kumaraswamy", "LogUniform", "SoftLaplace", "TruncatedMixtureDensity")
-NUMERICAL = ("TruncatedMixture", "VonMises")  # the dearest to compile: of these the default tests judge the draws alone
+# The dearest to compile: the default tests judge their draws alone.
+DEAR = ("FisherSnedecor", "TruncatedMixture", "VonMises")
 each_family = pytest.mark.parametrize(
     "family",
     [
         pytest.param(
             family,
             id=family.name,
-            marks=[pytest.mark.slow] * (family.name in EXTRA) + [pytest.mark.thorough] * (family.name in NUMERICAL),
+            marks=[pytest.mark.slow] * (family.name in EXTRA) + [pytest.mark.thorough] * (family.name in DEAR),
         )
         for family in FAMILIES
     ],
@@ -359,7 +360,7 @@ each_family_and_precision = pytest.mark.parametrize(
         for marks in [
             [pytest.mark.float64] * (dtype is np.float64)
             + [pytest.mark.slow] * (family.name in (*EXTRA, *others))
-            + [pytest.mark.thorough] * (family.name in NUMERICAL)
+            + [pytest.mark.thorough] * (family.name in DEAR)
         ]
     ],
     scope="module",

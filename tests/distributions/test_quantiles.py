@@ -16,7 +16,7 @@ from scipy import special
 from aevb.distributions._quantiles import log_gamma_quantile, logit_beta_quantile
 
 PRECISIONS = [
-    pytest.param(np.float32, id="float32"),
+    pytest.param(np.float32, id="float32", marks=pytest.mark.thorough),
     pytest.param(np.float64, id="float64", marks=pytest.mark.float64),
 ]
 each_precision = pytest.mark.parametrize("dtype", PRECISIONS)
