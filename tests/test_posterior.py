@@ -43,6 +43,7 @@ def fit(model, posterior="full-gaussian", **options):
     return fit_posterior(model, posterior, **{"progress": False, "data": (X, Y), "variables": (SIZE,), **options})
 
 
+@pytest.mark.thorough
 def test_a_full_covariance_recovers_the_posterior_of_a_regression():
     fitted = fit(log_joint)
     q = fitted.distribution

@@ -55,6 +55,7 @@ def test_a_trial_keeps_rows_aside_and_the_rest_on_disk(tmp_path, kind):
         np.testing.assert_array_equal(trial.test_labels, left_out)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("_everything_is_large")
 def test_fit_streams_all_rows_but_those_kept_aside(tmp_path, monkeypatch):
     trial = prepare(DataSettings(str(write(tmp_path, ".npy"))))

@@ -334,7 +334,7 @@ LEVEL = 2.5e-5 / sum(len(family.settings) for family in FAMILIES)
 # Scope "module" runs all tests of a family one after another: they share one compiled program and one set of draws.
 # Rows beyond the paper's list, whose code other rows run too.
 EXTRA = ("InverseGamma", "Kumaraswamy", "LogUniform", "SoftLaplace", "TruncatedMixtureDensity")
-# The dearest to compile: the default tests judge their draws alone.
+# The dearest to compile: the default tests judge their draws alone, and of the mixture nothing.
 DEAR = ("FisherSnedecor", "TruncatedMixture", "VonMises")
 each_family = pytest.mark.parametrize(
     "family",
@@ -370,7 +370,8 @@ DRAWN = [
     pytest.param(
         replace(family, settings=family.settings[:1]) if first else family,
         id=family.name + " (first)" * first,
-        marks=[pytest.mark.slow] * (family.name in EXTRA or (family.name in FLOAT64_FIRST and not first)),
+        marks=[pytest.mark.slow] * (family.name in EXTRA or (family.name in FLOAT64_FIRST and not first))
+        + [pytest.mark.thorough] * (family.name == "TruncatedMixture"),
     )
     for family in FAMILIES
     for first in ([True, False] if family.name in FLOAT64_FIRST else [False])

@@ -27,10 +27,12 @@ ROUTES = {
 }
 
 
-def each_route_but(*slow):
+def each_route_but(*slow, thorough=()):
+    def marks(name):
+        return [pytest.mark.slow] * (name in slow) + [pytest.mark.thorough] * (name in thorough)
+
     return pytest.mark.parametrize(
-        "build",
-        [pytest.param(build, id=name, marks=[pytest.mark.slow] * (name in slow)) for name, build in ROUTES.items()],
+        "build", [pytest.param(build, id=name, marks=marks(name)) for name, build in ROUTES.items()]
     )
 
 
@@ -56,7 +58,7 @@ def noise_of(build, sample_shape):
 # ---- shapes and JAX's transformations --------------------------------------------------------------------------------
 
 
-@each_route
+@each_route_but(DENSITY, thorough=("numerical, from a CDF", "quantile"))
 def test_jit_vmap_and_grad(build):
     """A batch and each of its elements alone give the same draws and gradients, with two sample dimensions."""
     epsilon = noise_of(build, (4, 5))

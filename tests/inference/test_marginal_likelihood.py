@@ -212,6 +212,7 @@ def test_annealed_bounds_enclose_the_truth(linear_gaussian, num_samples, smalles
         assert below.mean() < largest
 
 
+@pytest.mark.thorough
 def test_annealing_reports_progress(linear_gaussian):
     exact, seen = linear_gaussian(2, num_data=64), []
     log_likelihood(exact.generative, None, exact.x, KEY, "ais", 10, num_chains=2, progress=seen.append)
@@ -226,6 +227,7 @@ def test_temperatures_rise_from_zero_to_one(schedule):
     assert (np.diff(betas) > 0).all()
 
 
+@pytest.mark.thorough
 def test_a_value_depends_on_the_row_and_the_key_alone(linear_gaussian):
     exact = linear_gaussian(3, num_data=64)
     models = exact.generative, exact.diagonal()

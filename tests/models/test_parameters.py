@@ -125,6 +125,7 @@ def step(models):
     return learner.models(state)
 
 
+@pytest.mark.thorough
 def test_a_step_leaves_prior_and_units_alone():
     before = initialize(rescaled_models(), KEY, "paper")
     after = step(before)
