@@ -43,6 +43,7 @@ def test_the_rivals_reach_it_within_one_percent(learner_of, updates_per_step):
     assert maximum * (1 - 0.01) < log_likelihood(X, *linear_gaussian_parts(generative)) < maximum * (1 + 1e-4)
 
 
+@pytest.mark.thorough
 def test_a_linear_vae_reaches_the_maximum_likelihood_of_probabilistic_pca():
     generative, recognition = learn_linear(ROWS, LATENT_DIM, MAX_EPOCHS)
     W, b, variance = linear_gaussian_parts(generative)
