@@ -183,9 +183,9 @@ def test_a_run_ended_from_outside_goes_on_to_the_same_end(number, tmp_path):
     same(tmp_path / "digits", tmp_path / "whole")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_a_folder_that_is_read_only_is_refused(tmp_path, capsys):
     tmp_path.chmod(0o500)
+    if os.access(tmp_path, os.W_OK):
+        pytest.skip("nothing is forbidden to this user")
     assert run(["fit", *TINY, "--out", str(tmp_path)]) == 2
     assert "cannot write there" in capsys.readouterr().err

@@ -67,7 +67,7 @@ def learn(
         ValueError: Something given cannot be used; nothing has been written then.
     """
     start = time.perf_counter()
-    check_folder(output)
+    check_folder(output, "folder of the results")
     if find_spec("matplotlib") is None:
         raise InputError("The report needs Matplotlib: pip install 'aevb[demo]'")
     with waiting("Loading JAX and the data"), talk.notes():
@@ -176,7 +176,7 @@ def make_folder(output: Path) -> Path:
         return new_run_folder(output)
     except OSError as error:
         reason = f"cannot write there ({error.strerror}). Name a folder that can be made or is empty."
-        raise InputError(f"--output {output}: {reason}") from None
+        raise InputError(f"folder of the results {output}: {reason}") from None
 
 
 def _give_up(folder):
