@@ -1,6 +1,7 @@
 """What the arguments of `VAE` may be: each limit from both sides, and nothing is built or learned."""
 
 import numpy as np
+import numpyro.distributions as dist
 import optax
 import pytest
 
@@ -72,6 +73,9 @@ def test_what_is_allowed(arguments):
             {"amortized": False, "learner": "full-vb"},
             "amortized=False is for learner='aevb', and learner='full-vb' was given.",
         ),
+        ({"latent_dim": 1, "posterior": "dirichlet"}, "latent_dim=1: with posterior='dirichlet' z would always be 1."),
+        ({"latent_dim": 10**9}, "latent_dim=1000000000 is not allowed."),
+        ({"encoder": dist.Normal(0, 1)}, "encoder="),
         ({"encoder": len, "learner": "mcem"}, "encoder: learner='mcem' has no use for one. Leave it out"),
         ({"encoder": len, "amortized": False}, "encoder: amortized=False has no use for one. Leave it out"),
     ],

@@ -67,7 +67,8 @@ def check_settings(vae) -> None:
 def _check_own_parts(vae):
     for name in OWN_PARTS:
         part = getattr(vae, name)
-        if not (part is None or callable(part) or (name == "prior" and isinstance(part, Distribution))):
+        is_distribution = isinstance(part, Distribution)  # which is a function too, of random keys
+        if not (part is None or (is_distribution and name == "prior") or (callable(part) and not is_distribution)):
             raise WrongTypeError(
                 f"{name}={shown(part)}: give an Equinox module, or a function, that returns a numpyro distribution."
             )

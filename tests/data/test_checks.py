@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from aevb.data import checks
-from aevb.data.checks import check_columns_vary, check_number_type, check_parameter, check_rows, column_units
+from aevb.data.checks import (
+    check_columns_vary,
+    check_number_type,
+    check_options,
+    check_parameter,
+    check_rows,
+    column_units,
+)
 
 
 @pytest.fixture
@@ -126,6 +133,14 @@ def test_parameters_are_refused_with_what_is_allowed(value, rules, words):
     with pytest.raises(ValueError, match="size=") as error:
         check_parameter("size", value, **rules)
     assert words in str(error.value)
+
+
+def test_options_that_a_function_has_not_are_refused():
+    check_options("f", {"size": 1}, lambda size: size)
+    with pytest.raises(ValueError, match=r"f has no option 'sise'\. Did you mean 'size'\? Its options are: size\."):
+        check_options("f", {"sise": 1}, lambda first, size: size, first=1)
+    with pytest.raises(ValueError, match=r"f has no option 'sise'\. Its options are: none\."):
+        check_options("f", {"sise": 1}, lambda: None)
 
 
 @pytest.mark.parametrize(
