@@ -43,6 +43,26 @@ def test_another_run_is_refused(tmp_path, arguments, data, words):
         VAE(**{**SMALL, **arguments}).fit(data, checkpoint=tmp_path)
 
 
+def test_other_chunks_are_another_run(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(feed, "MAX_CHUNK_STEPS", 3)
+        VAE(**SMALL).set_params(max_epochs=1).fit(X, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="belongs to another run: its data was"):
+        VAE(**SMALL).fit(X, checkpoint=tmp_path)
+
+
+def test_a_held_out_bound_that_is_infinite_is_said_and_can_be_resumed(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)
+    held_out = rows[:20].copy()
+    held_out[3, 2] = 1e25
+    with pytest.warns(RuntimeWarning, match="held-out bound of epoch 1 is not finite"):
+        VAE(**SMALL).set_params(max_epochs=1).fit(rows, validation_data=held_out, checkpoint=tmp_path)
+    with pytest.warns(RuntimeWarning, match="held-out bound of epoch 2 is not finite"):
+        vae = VAE(**SMALL).set_params(max_epochs=2).fit(rows, validation_data=held_out, checkpoint=tmp_path)
+    assert [row["epoch"] for row in vae.history_] == [1, 2]
+    assert np.isfinite(vae.transform(rows)).all()
+
+
 def test_what_cannot_be_resumed_is_refused(tmp_path):
     with pytest.raises(ValueError, match="whole number as random_state"):
         VAE(**SMALL, random_state=None).fit(X, checkpoint=tmp_path)

@@ -26,8 +26,8 @@ import warnings
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from types import CodeType
 from time import process_time
+from types import CodeType
 from typing import NamedTuple
 
 import libcst as cst

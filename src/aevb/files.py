@@ -30,13 +30,15 @@ def written_whole(path) -> Iterator[Path]:
         'hello'
     """
     path = Path(path)
+    made = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield scratch
         _sync(scratch)
         os.replace(scratch, path)
-        _sync(path.parent)
+        for folder in (path.parent, *(folder.parent for folder in made)):  # a new folder is a name in another one
+            _sync(folder)
     finally:
         scratch.unlink(missing_ok=True)
 

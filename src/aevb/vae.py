@@ -221,6 +221,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 wishes = wishes._replace(validation_data=validation_data)
             (self.likelihood_, self.scale_), units, feed = open_training_data(self, X, wishes, lambda: keys().rows)
             self._check_feed(feed)
+            checkpoints = self._checkpoints(feed, checkpoint, checkpoint_seconds)
             models = self._start_models(units, keys().init)
             learner, state = self._start_learner(models, feed.num_rows, keys().learner)
             if self.learning_rate_ is None:
@@ -237,7 +238,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 max_epochs=self.max_epochs,
                 patience=self.patience,
                 progress=self._shows_progress,
-                checkpoints=self._checkpoints(feed, checkpoint, checkpoint_seconds),
+                checkpoints=checkpoints,
             )
             if trained.stopped_because == "interrupted" and not trained.history:
                 raise KeyboardInterrupt  # nothing was learned that could be kept

@@ -13,11 +13,14 @@ import numpy as np
 import pytest
 
 from aevb import load
-from aevb.cli import run
+from aevb.cli import learn, run
 from aevb.data import load_dataset
+from aevb.training.checkpoint import locked
+from aevb.training.diagnosis import DivergedError
 from aevb.training.progress import Progress
 
 DIGITS = load_dataset("digits").rows
+WRITE_RESULTS = learn.write_results
 TINY = ["digits", "--latent-dim", "2", "--hidden", "10", "--quiet"]
 
 
@@ -35,14 +38,14 @@ def _ctrl_c_is_heard():
     signal.signal(signal.SIGINT, before)
 
 
-def interrupt_after(calls, monkeypatch, then=lambda: None):
-    """Let Ctrl-C come after so many chunks."""
+def interrupt_after(calls, monkeypatch, number=signal.SIGINT, then=lambda: None):
+    """Let Ctrl-C, or another signal, come after so many chunks."""
     seen = iter(range(10**9))
 
     def advance(self, samples, name, value):
         if next(seen) == calls - 1:
             try:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(number)
             finally:
                 then()
 
@@ -159,6 +162,92 @@ def test_the_command_that_failed_goes_on_when_there_is_space_again(tmp_path, mon
     assert load(tmp_path / "digits" / "model").stopped_because_ == "max_epochs"
 
 
+def test_a_run_that_is_going_on_is_left_alone(tmp_path, capsys):
+    assert run(["fit", *TINY, "--max-epochs", "1", "--out", str(tmp_path)]) == 0
+    folder = tmp_path / "digits"
+    shutil.rmtree(folder / "model")
+    for path in (folder / "checkpoints").glob("chunk-*"):
+        path.unlink()  # as in its first minute
+    before = (folder / "config.toml").read_text()
+    with locked(folder / "checkpoints"):
+        assert run(["fit", "--resume", str(folder), "--max-epochs", "3"]) == 2
+    assert "another run is saved there right now" in capsys.readouterr().err
+    assert (folder / "config.toml").read_text() == before
+    assert (folder / "checkpoints" / ".lock").exists()
+
+
+@pytest.mark.parametrize("more", [["--checkpoint-every", "never"], []])
+def test_a_finished_model_is_not_replaced_by_a_new_beginning(more, tmp_path, capsys):
+    assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path), "--checkpoint-every", "never"]) == 0
+    assert run(["fit", "--resume", str(tmp_path / "digits"), *more]) == 2
+    said = capsys.readouterr().err
+    assert ("leave out --checkpoint-every never" if more else "nothing to go on with") in said
+    assert len(load(tmp_path / "digits" / "model").history_) == 2
+
+
+def test_nobody_has_to_listen(tmp_path, monkeypatch):
+    """As of `aevb fit ... 2>&1 | head -1`, or a terminal that is gone."""
+
+    def say_line(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("aevb.training.progress.LINE_SECONDS", 0.0)
+    monkeypatch.setattr(Progress, "_say_line", say_line)
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as nobody:
+        monkeypatch.setattr(sys, "stdout", nobody)
+        assert run(["fit", *TINY[:-1], "--max-epochs", "2", "--out", str(tmp_path)]) == 0
+    assert len(load(tmp_path / "digits" / "model").history_) == 2
+
+
+@pytest.mark.parametrize("first", [None, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_the_model_is_saved(first, second, tmp_path, monkeypatch, capsys):
+    from aevb import files
+    from aevb.cli.interruptions import end_as_by_ctrl_c
+
+    before = signal.getsignal(signal.SIGTERM)
+    end_as_by_ctrl_c()
+    sync, sent = files._sync, []
+
+    def signalled(path):
+        if "model" in str(path) and not sent:
+            sent.append(second)
+            signal.raise_signal(second)
+        sync(path)
+
+    monkeypatch.setattr(files, "_sync", signalled)
+    if first is not None:
+        interrupt_after(2, monkeypatch, first)
+    try:
+        options = ["--max-epochs", "3", "--out", str(tmp_path), "--checkpoint-every", "never"]
+        assert run(["fit", *TINY, *options]) == 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert sent == [second]
+    assert "holds the model" in capsys.readouterr().err
+    assert len(load(tmp_path / "digits" / "model").history_) == (
+        3 if first is None else 1
+    )  # the second epoch was not recorded
+
+
+@pytest.mark.thorough
+def test_a_run_that_diverges_at_once_says_so_and_has_its_report(tmp_path, monkeypatch, capsys):
+    def check(report, state, first_step):
+        if first_step > 0:
+            raise DivergedError(first_step, "The reconstruction became nan")
+
+    monkeypatch.setattr("aevb.training.feed.MAX_CHUNK_STEPS", 4)
+    monkeypatch.setattr("aevb.training.loop.check_finite", check)
+    monkeypatch.setattr("aevb.training.loop.diagnose", lambda error, *_: error)
+    monkeypatch.setattr("aevb.cli.learn.write_results", WRITE_RESULTS)
+    assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path)]) == 0
+    assert "Note: The reconstruction became nan at step" in capsys.readouterr().err
+    assert load(tmp_path / "digits" / "model").stopped_because_ == "diverged"
+    assert (tmp_path / "digits" / "report.html").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_run_ended_from_outside_goes_on_to_the_same_end(number, tmp_path):
@@ -176,7 +265,6 @@ def test_a_run_ended_from_outside_goes_on_to_the_same_end(number, tmp_path):
         assert out.splitlines()[-1].startswith(f"The results are in {tmp_path / 'digits'}")
     if number != signal.SIGKILL:
         assert load(tmp_path / "digits" / "model").stopped_because_ == "interrupted"
-    shutil.copytree(tmp_path / "digits", tmp_path / "copy")
     assert run(["fit", "--resume", str(tmp_path / "digits"), "--quiet"]) == 0
     options = ["--max-epochs", "300", "--patience", "none", "--checkpoint-every", "never"]
     assert run(["fit", *TINY, *options, "--name", "whole", "--out", str(tmp_path)]) == 0

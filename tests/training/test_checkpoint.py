@@ -1,5 +1,6 @@
 """A run that is cut anywhere goes on as if it had not been, whatever became of its files."""
 
+import errno
 import itertools
 import os
 import time
@@ -14,7 +15,16 @@ from aevb.learners import AEVB, MCEM, FullVB, WakeSleep
 from aevb.models import BayesianGenerativeModel, split, standard_models
 from aevb.networks import initialize
 from aevb.training import Resident, Source, feed, train_on
-from aevb.training.checkpoint import CheckpointError, Checkpoints, read_about, read_state, write_state
+from aevb.training.checkpoint import (
+    CheckpointError,
+    Checkpoints,
+    locked,
+    read_about,
+    read_state,
+    samples_saved,
+    write_state,
+)
+from aevb.training.feed import FeedError
 
 X = (load_digits().data / 16).astype(np.float32)[:300, ::4]
 ROWS, HELD_OUT = np.arange(240), np.arange(240, 300)
@@ -143,9 +153,85 @@ def test_a_damaged_file_is_passed_over(tmp_path):
     assert eqx.tree_equal(found.state, run(AEVB).state)
 
 
+def test_if_all_are_damaged_they_are_set_aside_and_new_ones_stay(tmp_path):
+    run(AEVB, Cut(tmp_path, 10**9))
+    damaged = sorted(tmp_path.glob("chunk-*"))
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(RuntimeWarning) as warned:
+        found = run(AEVB, Checkpoints(tmp_path, PURPOSE, every=0.0))
+    assert "There is none before: starting again" in str(warned[-1].message)
+    assert eqx.tree_equal(found.state, run(AEVB).state)
+    assert {path.name for path in tmp_path.glob("damaged-*")} == {f"damaged-{path.name}" for path in damaged}
+    assert samples_saved(tmp_path) == EPOCHS * len(ROWS)
+
+
+def test_what_a_killed_save_left_is_removed(tmp_path):
+    (tmp_path / ".chunk-000000001-000000.safetensors.99").write_bytes(b"half of it")
+    run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
+    assert [path.name for path in tmp_path.glob(".chunk-*")] == []
+
+
+def test_a_file_system_without_locks_is_no_other_run(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def flock(*_):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.warns(RuntimeWarning, match="cannot be locked"), locked(tmp_path):
+        pass
+
+
+def test_ctrl_c_in_the_last_save_leaves_the_model(tmp_path):
+    class Impatient(Checkpoints):
+        def save(self, position):
+            raise KeyboardInterrupt
+
+    found = run(AEVB, Impatient(tmp_path, PURPOSE, every=1e9))
+    assert found.stopped_because == "interrupted"
+    assert eqx.tree_equal(found.state, run(AEVB).state)
+
+
+def test_data_that_fail_are_a_moment_to_save(tmp_path):
+    class Failing(Resident):
+        def chunks(self, key, epoch, first=0):
+            for chunk in super().chunks(key, epoch, first):
+                if chunk.number == 3:
+                    raise FeedError(OSError(5, "Input/output error"))
+                yield chunk
+
+    learner, state = start(AEVB)
+    data = Failing(Source(X), ROWS, 30, HELD_OUT)
+    options = {"key": jax.random.key(1), "max_epochs": EPOCHS, "checkpoints": Checkpoints(tmp_path, PURPOSE)}
+    failed = train_on(learner, state, data, **options)
+    assert isinstance(failed.error, OSError)
+    assert samples_saved(tmp_path) == 3 * len(ROWS) // CHUNKS
+    assert eqx.tree_equal(run(AEVB, Checkpoints(tmp_path, PURPOSE)).state, run(AEVB).state)
+
+
+def test_fewer_epochs_than_were_done_are_said(tmp_path):
+    whole = run(AEVB, Checkpoints(tmp_path, PURPOSE))
+    with pytest.warns(UserWarning, match=f"the run that was saved has {EPOCHS} epochs"):
+        found = run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
+    assert eqx.tree_equal(found.state, whole.state)
+
+
+def test_the_form_of_a_report_is_asked_for_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 2)
+    with pytest.raises(CutError):
+        run(AEVB, Cut(tmp_path, 3))
+    seen = []
+    monkeypatch.setattr(Resident, "first", lambda self: seen.append(1) or (self.source, self.train_rows))
+    run(AEVB, Checkpoints(tmp_path, PURPOSE))
+    assert len(seen) == 1
+
+
 def test_another_runs_folder_is_refused(tmp_path):
     run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
-    with pytest.raises(CheckpointError, match=r"belongs to another run: its settings is .*latent_dim.* Choose another"):
+    with pytest.raises(
+        CheckpointError, match=r"its settings are others: latent_dim was 2, and is 3 now\. Choose another"
+    ):
         run(AEVB, Checkpoints(tmp_path, {**PURPOSE, "settings": {"latent_dim": 3}}), epochs=1)
 
 

@@ -2,8 +2,11 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def end_as_by_ctrl_c() -> None:
@@ -11,38 +14,62 @@ def end_as_by_ctrl_c() -> None:
 
     def interrupt(number, _):
         signal.signal(number, signal.SIG_IGN)  # once is enough: what is kept takes a moment to write
-        if number == getattr(signal, "SIGHUP", None):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            for stream in (1, 2):
-                os.dup2(nowhere, stream)  # nobody reads any more
+        _fall_silent_without_terminal(number)
         raise KeyboardInterrupt
 
-    for name in ("SIGTERM", "SIGHUP"):  # Windows has not both
-        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) == signal.SIG_DFL:
-            signal.signal(getattr(signal, name), interrupt)
+    for number in _SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, interrupt)
+
+
+class Interruptions:
+    """Signals that ask for the end: the first one interrupts, unless something is just being kept; others wait."""
+
+    def __init__(self):
+        self._count, self._is_keeping, self.one_waits = 0, False, False
+
+    def __call__(self, number, _):
+        """Hear a signal."""
+        _fall_silent_without_terminal(number)
+        self._count += 1
+        if self._count == 1 and not self._is_keeping:
+            raise KeyboardInterrupt
+        self.one_waits = True
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Let all signals wait while something is kept."""
+        self._is_keeping = True
+        try:
+            yield
+        finally:
+            self._is_keeping = False
 
 
 @contextmanager
-def one_interruption() -> Iterator[None]:
-    """Let the first Ctrl-C interrupt what is done in the block; a second one waits for the block's end.
+def one_interruption() -> Iterator[Interruptions]:
+    """Let the first signal interrupt what is done in the block; further ones wait for the block's end.
 
-    Who is impatient presses it twice, and the second one shall not hit what the first one made us save.
+    Who is impatient presses Ctrl-C twice, and a machine that shuts down sends several signals: the second one shall not
+    hit what the first one made us save.
     """
-    count = 0
-
-    def interrupt(*_):
-        nonlocal count
-        count += 1
-        if count == 1:
-            raise KeyboardInterrupt
-
-    is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so in the background
-    if is_ours:
-        signal.signal(signal.SIGINT, interrupt)
+    heard = Interruptions()
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # others hear no signals
+        before = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
     try:
-        yield
+        for number in before:
+            signal.signal(number, heard)
+        yield heard
     finally:
-        if is_ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-    if count > 1:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if heard.one_waits:
         raise KeyboardInterrupt
+
+
+def _fall_silent_without_terminal(number):
+    if number == getattr(signal, "SIGHUP", None):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(nowhere, stream)  # nobody reads any more

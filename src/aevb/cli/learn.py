@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +74,7 @@ def learn(
         from aevb import VAE
         from aevb.cli.data import downloads
         from aevb.data.trial import prepare
-        from aevb.training.checkpoint import keep_last, samples_saved
+        from aevb.training.checkpoint import keep_last, locked, samples_saved
 
         vae = VAE(**model, progress=talk.shows_progress)
         vae._check_parameters()
@@ -84,26 +84,31 @@ def learn(
     talk.say(f"{trial.dataset.title}: {num_learn:,} to learn from, {len(trial.test):,} kept aside.")
     if vae.likelihood == "auto" and vae.decoder is None:
         _say_guess(trial, talk)
+    if goes_on:
+        num_seen = _check_resumable(output, samples_saved(output / CHECKPOINTS), checkpoint_every)
+        talk.say(f"Going on with {output} from {num_seen:,} samples.")
     folder = output if goes_on else make_folder(output)
     if folder != output:
         talk.say(f"{output} holds an earlier run, which stays as it is; this one goes to {folder}.")
-    if checkpoint_every is None or not isinstance(vae.random_state, int):
+    saving = {"checkpoint": folder / CHECKPOINTS, "checkpoint_seconds": checkpoint_every}
+    if checkpoint_every is None:
         saving = {}
-    else:
-        saving = {"checkpoint": folder / CHECKPOINTS, "checkpoint_seconds": checkpoint_every}
-    if goes_on:
-        talk.say(f"Going on with {folder} from {samples_saved(folder / CHECKPOINTS):,} samples.")
+    elif not isinstance(vae.random_state, int):
+        saving = {}
+        talk.say("This run is not saved on the way, and could not be gone on with: its random_state is none.")
     try:
         # First of all: it is what going on begins with, and a disk that is full or read-only is noticed here.
-        write_config(folder, {"run": {"command": command}, "data": data.written(), "model": written(model)})
-        with one_interruption():
-            _fit_and_save(vae, trial, folder, saving, talk)
+        with locked(folder / CHECKPOINTS) if goes_on else nullcontext():
+            write_config(folder, {"run": {"command": command}, "data": data.written(), "model": written(model)})
+        with one_interruption() as interruptions:
+            _fit_and_save(vae, trial, folder, saving, talk, interruptions)
         with waiting("Measuring and drawing", after=0.5):
             metrics = fill(folder, vae, trial, data.seed, command, explorer=explorer)
     except KeyboardInterrupt:
-        return _give_up(folder)
+        return _give_up(folder, goes_on)
     except BaseException:
-        _leave_nothing(folder)
+        if not goes_on:
+            _leave_nothing(folder)
         raise
     _say_numbers(talk, metrics, vae, len(trial.test), time.perf_counter() - start)
     for name, what in _FILES.items():
@@ -117,22 +122,38 @@ def learn(
     return 130 if vae.stopped_because_ == "interrupted" else 0
 
 
-def _fit_and_save(vae, trial, folder, saving, talk):
+def _check_resumable(folder, num_seen, checkpoint_every):
+    """Refuse to begin anew in place of a model that is there; return how many samples were seen."""
+    if checkpoint_every is None:
+        raise InputError("--resume goes on with what is saved on the way; leave out --checkpoint-every never.")
+    if not num_seen and (folder / "model").exists():
+        raise InputError(
+            f"--resume {folder}: it has a model, and nothing to go on with. To learn it again, in a folder of its own: "
+            f"aevb fit --config {folder / 'config.toml'}"
+        )
+    return num_seen
+
+
+def _fit_and_save(vae, trial, folder, saving, talk, interruptions):
     """Learn and save the model, somewhere else if it cannot be in its folder."""
     try:
         with talk.notes():
             vae.fit(trial.learn, validation_data=trial.valid, **saving)
-        vae.save(folder / "model")
+        with interruptions.keeping():
+            vae.save(folder / "model")
     except Exception as error:
         if vae.__sklearn_is_fitted__():
-            error.add_note(f"What was learned is kept in {_save_somewhere(vae, folder)}; aevb.load reads it.")
+            with interruptions.keeping():
+                error.add_note(f"What was learned is kept in {_save_somewhere(vae, folder)}; aevb.load reads it.")
         raise
 
 
 def _save_somewhere(vae, folder):
+    from aevb import ModelFileError
+
     try:
         return vae.save(folder / "model")
-    except OSError:
+    except (OSError, ModelFileError):  # of somebody else's file there
         return vae.save(Path(tempfile.mkdtemp(prefix="aevb-")) / "model")
 
 
@@ -179,11 +200,11 @@ def make_folder(output: Path) -> Path:
         raise InputError(f"folder of the results {output}: {reason}") from None
 
 
-def _give_up(folder):
+def _give_up(folder, goes_on):
     """End after a Ctrl-C that left nothing to show, or came while the results were written."""
     if (folder / "model").exists():
         message = f"Interrupted while the results were written; {folder} holds the model and what else was complete."
-    elif _leave_nothing(folder):
+    elif not goes_on and _leave_nothing(folder):
         message = "Interrupted before anything was learned; nothing was written."
     else:
         message = f"Interrupted; {folder} holds what was learned. Go on with: aevb fit --resume {folder}"

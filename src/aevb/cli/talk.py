@@ -1,6 +1,7 @@
 """How commands speak: words on standard output, or one JSON object, or little at all."""
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -43,11 +44,11 @@ class Talk:
     def say(self, text: str) -> None:
         """Say something on the way."""
         if not self.quiet and not self.as_json:
-            print(text, flush=True)
+            _print(text, sys.stdout)
 
     def end(self, last_line: str, result: dict) -> None:
         """Say the last line, or give the result as JSON."""
-        print(json.dumps(result, default=_plain) if self.as_json else last_line, flush=True)
+        _print(json.dumps(result, default=_plain) if self.as_json else last_line, sys.stdout)
 
     @property
     def shows_progress(self) -> bool:
@@ -56,14 +57,25 @@ class Talk:
 
     @contextmanager
     def notes(self) -> Iterator[None]:
-        """Say warnings as notes, each once, after the block."""
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always", UserWarning)
-            warnings.simplefilter("always", RuntimeWarning)
-            yield
-        for message in dict.fromkeys(str(warning.message) for warning in found):
-            if not self.quiet:
-                print(f"Note: {message}", file=sys.stderr, flush=True)
+        """Say warnings as notes, each once, after the block; what went wrong in a run is said even when quiet."""
+        found = []
+        try:
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always", UserWarning)
+                warnings.simplefilter("always", RuntimeWarning)
+                yield
+        finally:
+            said = (str(w.message) for w in found if not self.quiet or issubclass(w.category, RuntimeWarning))
+            for message in dict.fromkeys(said):
+                _print(f"Note: {message}", sys.stderr)
+
+
+def _print(text, stream):
+    """Print a line; if nobody reads any more, as of `aevb fit ... | head`, the work goes on in silence."""
+    try:
+        print(text, file=stream, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _plain(value):

@@ -15,17 +15,19 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jax import Array
 
+from aevb.arrays import checksum
 from aevb.data.chunks import max_steps, regroup
 from aevb.data.scan import rows_in
 from aevb.data.tables import Table
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
-from aevb.training.feed import checksum, generator, streamed_chunk
+from aevb.training.feed import generator, streamed_chunk
 
 PIECE_BYTES = 2**18  # of a file that can be cut anywhere: large enough to be read at full speed
 MAX_OPEN = 32  # pieces that a chunk mixes at least
@@ -82,10 +84,10 @@ class FileFeed:
     @property
     def fingerprint(self) -> str:
         """A checksum of what was seen of the data: their form, the rows held out, and a chunk of the others."""
-        tables = [(table.name, table.num_rows, table.num_columns, str(table.dtype)) for table in self.tables]
+        tables = [(Path(table.name).name, table.num_rows, table.num_columns, str(table.dtype)) for table in self.tables]
         held_out = [] if self.held_out is None else [self.held_out[0].rows]
         arrays = self.other_rows, self.first()[0].rows, *held_out
-        return checksum(arrays, f"{tables} {self.scale} {self.batch_size}")
+        return checksum(arrays, f"{tables} {self.scale} {self.plan}")
 
     def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Give the epochs."""

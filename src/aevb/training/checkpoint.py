@@ -1,6 +1,7 @@
 """Runs on disk: a file for each of the last moments at which a run was saved, there whole or not at all."""
 
 import json
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,11 +15,13 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
-from aevb.arrays import on_device
-from aevb.files import digest, parse_json, written_whole
+from aevb.arrays import checksum, on_device
+from aevb.errors import shown
+from aevb.files import parse_json, written_whole
 from aevb.models.parameters import named_leaves
 from aevb.training.position import Position
 
+FORMAT = 1  # to be raised with every change of what a position holds, or of what a chunk is
 _ARRAYS = ("state", "best_state", "reports")  # of a position; all else is plain numbers
 
 
@@ -47,7 +50,7 @@ def write_state(path, state, about: dict[str, Any]) -> None:
         about: What JSON can hold.
     """
     arrays = {name: np.asarray(leaf) for name, leaf in named_leaves(state)}
-    text = json.dumps(about)
+    text = json.dumps(about, allow_nan=False)
     data = safetensors.save(arrays, metadata={"about": text, "sha256": _checksum(arrays, text)})
     with written_whole(path) as scratch:
         scratch.write_bytes(data)
@@ -100,12 +103,8 @@ def _read(path):
 
 
 def _checksum(arrays, text):
-    """Return the SHA-256 of all arrays with their names, shapes and types, and of the text."""
-    parts = [text.encode()]
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        parts += [f"{name} {array.shape} {array.dtype}".encode(), array.tobytes()]
-    return digest(b"\0".join(parts))
+    names = sorted(arrays)
+    return checksum((arrays[name] for name in names), f"{names} {text}")
 
 
 # ---- a run's folder of them ------------------------------------------------------------------------------------------
@@ -125,7 +124,7 @@ class Checkpoints:
 
     def __init__(self, folder, purpose: dict[str, Any], every: float = 60.0, keep: int = 3):
         self.folder = Path(folder)
-        self._purpose = json.loads(json.dumps(purpose))
+        self._purpose = json.loads(json.dumps({"format": FORMAT, **purpose}))
         self._every, self._keep = every, keep
         self._last = time.perf_counter()
 
@@ -136,20 +135,15 @@ class Checkpoints:
         Raises:
             CheckpointError: Another run has it.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / ".lock", "w") as file:
-            try:
-                _lock(file)
-            except OSError:
-                raise CheckpointError(
-                    f"{self.folder}: another run is saved there right now. Wait for its end, or choose another folder."
-                ) from None
+        with locked(self.folder):
+            for scratch in self.folder.glob(".chunk-*"):  # of a save that was killed
+                scratch.unlink(missing_ok=True)
             yield self
 
     def newest(self, start: Position, report_like: Callable[[int], Any]) -> Position:
         """Return the newest position that can be read, or the start of the run if there is none.
 
-        Files that are damaged are passed over with a warning.
+        Files that are damaged are set aside with a warning.
 
         Args:
             start: Of the run; its state has the form of those in the files.
@@ -158,16 +152,18 @@ class Checkpoints:
         Raises:
             CheckpointError: The files are those of another run.
         """
-        for path in reversed(_saved(self.folder)):
+        for path in reversed(paths := _saved(self.folder)):
             try:
                 arrays, about = _read(path)
             except CheckpointError as error:
-                warnings.warn(f"{error} Going on from the one before.", RuntimeWarning, stacklevel=2)
+                before = "Going on from the one before" if path != paths[0] else "There is none before: starting again"
+                path.replace(path.with_name(f"damaged-{path.name}"))  # or it would be taken for the newest, for ever
+                warnings.warn(f"{error} {before}; it is kept as damaged-{path.name}.", RuntimeWarning, stacklevel=2)
                 continue
             self._check_purpose(about["purpose"], path)
             like = {"state": start.state, "reports": tuple(map(report_like, about["report_steps"]))}
             like["best_state"] = start.state if about["has_best"] else None
-            return replace(start, **_in_form_of(like, arrays, path), **about["numbers"])
+            return replace(start, **_in_form_of(like, arrays, path), **_with_nan(about["numbers"]))
         return start
 
     def offer(self, position: Position) -> None:
@@ -187,7 +183,7 @@ class Checkpoints:
             raise SaveError(error, self.folder) from error
 
     def _save(self, position):
-        numbers = {name: value for name, value in vars(position).items() if name not in _ARRAYS}
+        numbers = _without_nan({name: value for name, value in vars(position).items() if name not in _ARRAYS})
         about = {"purpose": self._purpose, "numbers": numbers, "has_best": position.best_state is not None}
         about["report_steps"] = [len(report[0]) for report in position.reports]
         arrays = {name: getattr(position, name) for name in _ARRAYS}
@@ -201,9 +197,30 @@ class Checkpoints:
         for name, value in self._purpose.items():
             if found.get(name) != value:
                 raise CheckpointError(
-                    f"{path} belongs to another run: its {name} is {_short(found.get(name))}, and now it is "
-                    f"{_short(value)}. Choose another folder, or go on with the same settings and data."
+                    f"{path} belongs to another run: its {_difference(name, found.get(name), value)}. "
+                    "Choose another folder, or go on with the same settings and data."
                 )
+
+
+@contextmanager
+def locked(folder) -> Iterator[None]:
+    """Keep a folder for this process as long as the block runs; a process that dies gives it back.
+
+    Raises:
+        CheckpointError: Another one has it.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with open(Path(folder) / ".lock", "w") as file:
+        try:
+            _lock(file)
+        except BlockingIOError:
+            raise CheckpointError(
+                f"{folder}: another run is saved there right now. Wait for its end, or choose another folder."
+            ) from None
+        except OSError as error:  # of a file system that knows no locks
+            message = f"{folder} cannot be locked ({error}): see to it yourself that no other run is saved there."
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
+        yield
 
 
 def samples_saved(folder) -> int:
@@ -228,11 +245,27 @@ def _saved(folder):
 def _lock(file):
     try:
         import fcntl
-    except ModuleNotFoundError:  # Windows, which refuses to replace a file that another has open
+    except ModuleNotFoundError:  # on Windows nothing keeps a second run away
         return
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _short(value):
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _difference(name, before, now):
+    """Say in which of its parts something is another one."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        part = next(part for part in {**now, **before} if before.get(part) != now.get(part))
+        name, before, now = f"{name} are others: {part}", before.get(part), now.get(part)
+    return f"{name} was {shown(before)}, and is {shown(now)} now"
+
+
+def _without_nan(numbers):
+    """JSON knows no infinite numbers, and a held-out bound of hostile rows may be one."""
+    return {
+        **numbers,
+        "history": [{name: v if math.isfinite(v) else None for name, v in row.items()} for row in numbers["history"]],
+    }
+
+
+def _with_nan(numbers):
+    rows = [{name: math.nan if value is None else value for name, value in row.items()} for row in numbers["history"]]
+    return {**numbers, "history": tuple(rows)}

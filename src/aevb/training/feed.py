@@ -14,8 +14,7 @@ import jax
 import numpy as np
 from jax import Array
 
-from aevb.arrays import on_device
-from aevb.files import digest
+from aevb.arrays import checksum, on_device
 from aevb.training.source import Source
 
 MAX_CHUNK_STEPS = 250  # about a second of the paper's network: short enough to feel alive
@@ -145,9 +144,11 @@ class Resident:
     @property
     def fingerprint(self) -> str:
         """A checksum of the data: those held out, those learned from, and in which batches."""
-        held_out = self.held_out or (self.source, np.zeros(0, int))
-        arrays = self.source.rows, self.source.scale, self.train_rows, held_out[0].rows, held_out[1]
-        return checksum(arrays, f"{self.batch_size} {self.source.is_dynamic}")
+        arrays = [self.source.rows, self.source.scale, self.train_rows]
+        if self.validation_rows is not None:
+            arrays += [self.validation_rows, *([] if self.validation_source is None else [self.validation_source.rows])]
+        plan = ChunkPlan.of(self.num_rows, self.batch_size)
+        return checksum(arrays, f"{plan} {self.source.is_dynamic}")
 
     def samples(self, max_epochs: int) -> int:
         """Return how many samples a run sees at the most."""
@@ -169,11 +170,6 @@ class Resident:
         for number in plan.chunks_of(epoch):
             if number >= first:
                 yield Chunk(number, plan, self.source, rows, order)
-
-
-def checksum(arrays, about: str) -> str:
-    """Return a hash of the bytes of some arrays, and of what else is to be known of them."""
-    return digest(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays) + about.encode())
 
 
 def streamed_chunk(number: int, plan: ChunkPlan, rows: np.ndarray, scale: float, key: Array) -> Chunk:

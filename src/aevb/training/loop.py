@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -130,9 +130,15 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
     order_key, noise_key, held_out_key = jax.random.split(key, 3)
     now = Position(state)
     if checkpoints is not None:
-        now = checkpoints.newest(now, lambda steps: _report_like(learner, state, feed, noise_key, steps))
+        report_of_a_step = cache(lambda: _report_of_a_step(learner, state, feed, noise_key))
+        now = checkpoints.newest(now, lambda steps: _repeated(report_of_a_step(), steps))
+        if len(now.history) > max_epochs:
+            message = (
+                f"max_epochs={max_epochs}: the run that was saved has {len(now.history)} epochs, and stays as it is."
+            )
+            warnings.warn(message, UserWarning, stacklevel=4)
     begin = time.perf_counter() - now.seconds
-    epoch, stopped_because, failure = 1, feed.end, None
+    epoch, stopped_because, failure, can_save = 1, feed.end, None, True
 
     def record(now, epoch):
         row = {"epoch": epoch, "samples": now.samples}
@@ -144,9 +150,14 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
                 generative, recognition, *feed.held_out, held_out_key, learner.estimator, learner.num_samples
             )
             row |= {f"validation_{name}": float(values.mean()) for name, values in _columns(held_out).items()}
+            if not np.isfinite(row["validation_lower_bound"]):
+                message = (
+                    f"The held-out bound of epoch {epoch} is not finite: look for a strange row among those held out."
+                )
+                warnings.warn(message, RuntimeWarning, stacklevel=5)
         return now.recorded(row | {"seconds": time.perf_counter() - begin})
 
-    bar = Progress(progress, total=feed.samples(max_epochs))
+    bar = Progress(progress, total=feed.samples(max_epochs), done=now.samples)
     stretches = feed.stretches(order_key, max_epochs, now.next_chunk)
     with bar, closing(stretches):  # a thread that reads ahead ends with them
         try:
@@ -177,18 +188,21 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
             if not now.samples:
                 raise error.cause from None
             stopped_because, failure = "failed", error.cause
+            can_save = isinstance(error, FeedError)
         except DivergedError as error:
             if not now.samples:
                 raise
             stopped_because = "diverged"
             message = f"{error} Training stopped at the last good state before that step."
             warnings.warn(message, RuntimeWarning, stacklevel=4)
-    if checkpoints is not None and now.samples and failure is None:
+    if checkpoints is not None and can_save and now.samples:
         try:
             checkpoints.save(now)
+        except KeyboardInterrupt:
+            stopped_because = "interrupted"  # the model keeps what was learned, and the checkpoint before is there
         except SaveError as error:
-            failure = error.cause
-    if now.reports and not now.history and stopped_because in ("interrupted", "failed"):
+            stopped_because, failure = "failed", error.cause
+    if now.reports and not now.history and stopped_because in ("interrupted", "failed", "diverged"):
         now = record(now, epoch)  # of an epoch that may be days long, the part that was done
     best = now.state if now.best_state is None else now.best_state
     return Trained(best, list(now.history), stopped_because, failure)
@@ -219,8 +233,8 @@ def _with_advice(error, now):
     return error
 
 
-def _report_like(learner, state, feed, noise_key, steps):
-    """Return a report of the form that a chunk of so many steps gives; its numbers play no part."""
+def _report_of_a_step(learner, state, feed, noise_key):
+    """Return the form of what a step reports."""
     source, _ = feed.first()
 
     def one_step():
@@ -228,7 +242,12 @@ def _report_like(learner, state, feed, noise_key, steps):
         batch, places = source.read(jnp.zeros(1, int)), jnp.zeros(1, int)
         return learner.step(state, batch, jax.tree.map(lambda n: n[0], noise), places)[1]
 
-    return jax.tree.map(lambda leaf: np.zeros((steps, *leaf.shape), leaf.dtype), jax.eval_shape(one_step))
+    return jax.eval_shape(one_step)
+
+
+def _repeated(report, steps):
+    """Return a report of the form that a chunk of so many steps gives; its numbers play no part."""
+    return jax.tree.map(lambda leaf: np.zeros((steps, *leaf.shape), leaf.dtype), report)
 
 
 def _columns(report):

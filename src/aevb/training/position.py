@@ -1,5 +1,6 @@
 """Where a run is: all that it needs to go on from there."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,7 +56,7 @@ class Position:
         bound = row.get("validation_lower_bound")
         if bound is None:
             return now
-        if self.best_bound is None or bound > self.best_bound:
+        if math.isfinite(bound) and (self.best_bound is None or bound > self.best_bound):
             return replace(now, best_state=self.state, best_bound=bound, epochs_since=0)
         return replace(now, epochs_since=self.epochs_since + 1)
 

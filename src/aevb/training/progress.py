@@ -1,6 +1,7 @@
 """The progress bar: rate, bound and time left; outside of a terminal a plain line now and then."""
 
 import time
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -43,9 +44,12 @@ class Progress:
     Args:
         enabled: Whether to show anything.
         total: Number of training samples to be seen at the most; None if nobody knows.
+        done: Number of those that an earlier part of the run has seen.
+
+    If nobody can hear it, as of a terminal that was closed, it falls silent; learning goes on.
     """
 
-    def __init__(self, enabled: bool, total: int | None):
+    def __init__(self, enabled: bool, total: int | None, done: int = 0):
         self._console = Console(stderr=True)
         self._bar = RichProgress(
             TextColumn("{task.description}"),
@@ -59,40 +63,53 @@ class Progress:
             transient=False,
         )
         self._says_lines = enabled and not self._console.is_terminal
-        self._total, self._samples, self._start = total, 0, time.perf_counter()
+        self._total, self._samples, self._done, self._start = total, 0, done, time.perf_counter()
         self._last_line = self._start
-        self._task = self._bar.add_task("learning", total=total, rate="", objective="")
+        self._task = self._bar.add_task("learning", total=total, completed=done, rate="", objective="")
 
     def __enter__(self) -> "Progress":
-        self._bar.start()
+        with self._heard_or_not():
+            self._bar.start()
         return self
 
     def __exit__(self, *_) -> None:
-        self._bar.stop()
+        with self._heard_or_not():
+            self._bar.stop()
 
     def advance(self, samples: int, name: str, value: float) -> None:
         """Move on by one chunk, and show what is maximized."""
         objective = f"training {name.replace('_', ' ')} {value:.2f} nats"
         self._samples += samples
-        if self._says_lines and time.perf_counter() - self._last_line > LINE_SECONDS:
-            self._say_line(objective)
-        self._bar.update(self._task, advance=samples, objective=objective, rate=self._rate())
+        with self._heard_or_not():
+            if self._says_lines and time.perf_counter() - self._last_line > LINE_SECONDS:
+                self._say_line(objective)
+            self._bar.update(self._task, advance=samples, objective=objective, rate=self._rate())
 
     def end(self) -> None:
         """Take what was done for all there was to do."""
-        self._bar.update(self._task, total=self._bar.tasks[self._task].completed)
+        with self._heard_or_not():
+            self._bar.update(self._task, total=self._bar.tasks[self._task].completed)
 
     def note(self, message: str) -> None:
         """Say something below the bar."""
-        self._console.print(message)
+        with self._heard_or_not():
+            self._console.print(message)
+
+    @contextmanager
+    def _heard_or_not(self):
+        try:
+            yield
+        except OSError:
+            self._says_lines, self._bar.disable = False, True
 
     def _say_line(self, objective):
         self._last_line = now = time.perf_counter()
         rate = self._samples / (now - self._start)
         share, left = "", ""
         if self._total:
-            share = f" ({self._samples / self._total:.0%})"
-            left = f", at most {(self._total - self._samples) / rate:.0f} s left"
+            done = self._done + self._samples
+            share = f" ({done / self._total:.0%})"
+            left = f", at most {(self._total - done) / rate:.0f} s left"
         said = f"learning: {self._samples:,} samples{share}, {rate:,.0f} samples/s, {objective}{left}"
         print(said, file=self._console.file, flush=True)
 
