@@ -291,8 +291,6 @@ def test_a_file_that_claims_to_be_huge_takes_no_memory(folder):
 
 # ---- saves that fail -------------------------------------------------------------------------------------------------
 
-OPERATIONS = ["open", "replace", "fsync", "unlink", "mkdir", "close"]
-
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES])
 def test_the_model_before_is_intact_whichever_operation_fails(code, fitted, tmp_path, monkeypatch):

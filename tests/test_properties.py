@@ -1,7 +1,7 @@
 """What holds for any data, sizes and seeds, tried on examples that Hypothesis looks for.
 
-The default tests try a few examples, always the same; the slow ones 1,000 of each property. `--hypothesis-seed=1` draws
-others. Sizes come from small sets, for each combination is another program to compile.
+The thorough tests try a few examples, always the same; the slow ones 1,000 of each property. `--hypothesis-seed=1`
+draws others. Sizes come from small sets, for each combination is another program to compile.
 
 The bounds of linear-Gaussian models are exact: they are quadratic in the noise, so that their average over the 2J
 points ±sqrt(J) e_j is their expectation. Only the importance-weighted bound is sampled. Its mean exceeds log p(x) by 6

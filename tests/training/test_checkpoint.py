@@ -3,7 +3,6 @@
 import errno
 import itertools
 import os
-import time
 
 import equinox as eqx
 import jax
@@ -92,10 +91,8 @@ def test_a_run_cut_after_any_chunk_goes_on_as_if_it_had_not_been(kind, tmp_path)
 
 def test_a_finished_run_is_not_run_again(tmp_path):
     first = run(AEVB, Checkpoints(tmp_path, PURPOSE))
-    begin = time.perf_counter()
     again = run(AEVB, Checkpoints(tmp_path, PURPOSE), callback=lambda row: pytest.fail("an epoch was run"))
     assert eqx.tree_equal(again.state, first.state)
-    assert time.perf_counter() - begin < 10
     assert len(run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=EPOCHS + 1).history) == EPOCHS + 1
 
 
@@ -253,7 +250,6 @@ def test_every_flipped_byte_and_every_truncation_is_noticed(tmp_path):
             continue
         assert chr(whole[place]).isspace()  # padding of the header
         np.testing.assert_array_equal(found["weights"], state["weights"])
-    assert whole
 
 
 def test_a_state_of_another_form_is_refused(tmp_path):
