@@ -202,6 +202,32 @@ def test_the_report_needs_nothing_else_and_says_what_it_is_about(folder):
         assert said in page
 
 
+@pytest.mark.thorough
+def test_columns_are_known_by_their_names(table, tmp_path, capsys):
+    frame = load_wine(as_frame=True).data
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame[frame.columns[::-1]].to_csv(tmp_path / "reversed.csv", index=False)
+    for name in ("x", "reversed"):
+        assert (
+            run(["encode", str(table), str(tmp_path / f"{name}.csv"), "--output", str(tmp_path / f"{name}-z.csv")]) == 0
+        )
+    assert (tmp_path / "reversed-z.csv").read_text() == (tmp_path / "x-z.csv").read_text()
+    frame.rename(columns={"ash": "dust"}).to_csv(tmp_path / "x.csv", index=False)
+    assert run(["encode", str(table), str(tmp_path / "x.csv")]) == 2
+    assert "column 'dust' is none of those that the model learned from: alcohol, " in capsys.readouterr().err
+
+
+def test_numbers_are_written_in_all_their_digits(tmp_path):
+    from aevb.cli.apply import _write
+
+    rows = np.array([[1001297.2165, 0.1, 1 / 3], [1e-300, -0.0, 1e30]])
+    for dtype in (np.float64, np.float32):
+        _write(tmp_path / "x.csv", rows.astype(dtype), lambda _: ["a", "b", "c"], None)
+        found = np.loadtxt(tmp_path / "x.csv", delimiter=",", skiprows=1, dtype=dtype)
+        np.testing.assert_array_equal(found, rows.astype(dtype))
+    assert (tmp_path / "x.csv").read_text().splitlines()[:2] == ["a,b,c", "1.0012972e+06,0.1,0.33333334"]
+
+
 @pytest.mark.slow
 def test_a_table_is_shown_by_its_columns(table, tmp_path, capsys):
     names = {path.stem for path in table.glob("*.png")}

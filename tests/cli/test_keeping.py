@@ -96,6 +96,17 @@ def test_a_run_goes_on_as_it_was_begun(more, words, tmp_path, capsys):
     assert words in capsys.readouterr().err
 
 
+def test_a_signal_that_was_lost_can_be_sent_again(monkeypatch):
+    """Python ignores what is raised in a callback of its memory management; then nothing has been interrupted."""
+    from aevb.cli import interruptions
+
+    monkeypatch.setattr(interruptions, "PATIENCE", 0.0)
+    with pytest.raises(KeyboardInterrupt), interruptions.one_interruption():  # noqa: PT012
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+
 def test_what_is_no_run_cannot_go_on(tmp_path, capsys):
     assert run(["fit", "--resume", str(tmp_path / "nothing")]) == 2
     assert "is not the folder of a run" in capsys.readouterr().err

@@ -44,7 +44,12 @@ for _name, (_path, _help) in _COMMANDS.items():
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
     end_as_by_ctrl_c()
-    raise SystemExit(run(arguments))
+    code = run(arguments)
+    if code == 130:  # an interrupted compiler may crash when it is taken down with care (seen: 5 of 22)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise SystemExit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:

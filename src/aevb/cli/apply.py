@@ -114,7 +114,17 @@ def read_rows(run: Run, data: str, *, is_raw: bool = False):
     dataset = open_dataset(data, label_column=_label_column(run, data))
     how = "grey" if is_raw else run.data.binarization or "grey"
     with naming(data):
-        return binarize(dataset.rows, "static" if how == "dynamic" else how, run.data.seed)
+        rows = _in_order(dataset.rows, dataset.columns, run.columns)
+        return binarize(rows, "static" if how == "dynamic" else how, run.data.seed)
+
+
+def _in_order(rows, columns, known):
+    """Return rows with their columns in the order of those that the model learned from."""
+    if not (columns and known) or tuple(columns) == known or len(columns) != len(known):
+        return rows  # without names, or of another width, which the model refuses
+    if strange := [name for name in columns if name not in known]:
+        raise InputError(f"column {strange[0]!r} is none of those that the model learned from: {', '.join(known)}.")
+    return rows[:, [columns.index(name) for name in known]]
 
 
 @contextmanager
@@ -156,9 +166,9 @@ def _write(path: Path, rows, names: Callable, run: Run):
     with written_whole(path) as scratch, open(scratch, "wb") as file:
         if path.suffix == ".npy":
             np.save(file, rows)
-        else:
-            header = ",".join(names(run))
-            np.savetxt(file, rows, delimiter=",", header=header, comments="", fmt="%.7g", encoding="utf-8")
+        else:  # each number in as many digits as it takes to have it again
+            lines = (",".join(map(str, row)) for row in rows)
+            file.writelines(f"{line}\n".encode() for line in (",".join(names(run)), *lines))
 
 
 def _draw(path, run, bands, most=50):

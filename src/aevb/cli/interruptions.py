@@ -1,8 +1,10 @@
 """What ends a command from outside: Ctrl-C, a polite kill, a closed terminal. What was learned is kept."""
 
+import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,17 +24,20 @@ def end_as_by_ctrl_c() -> None:
             signal.signal(number, interrupt)
 
 
+PATIENCE = 5.0  # seconds after which a second signal interrupts again: Python may have lost the first one in a callback
+
+
 class Interruptions:
     """Signals that ask for the end: the first one interrupts, unless something is just being kept; others wait."""
 
     def __init__(self):
-        self._count, self._is_keeping, self.one_waits = 0, False, False
+        self._last, self._is_keeping, self.one_waits = -math.inf, False, False
 
     def __call__(self, number, _):
         """Hear a signal."""
         _fall_silent_without_terminal(number)
-        self._count += 1
-        if self._count == 1 and not self._is_keeping:
+        if time.monotonic() - self._last > PATIENCE and not self._is_keeping:
+            self._last = time.monotonic()
             raise KeyboardInterrupt
         self.one_waits = True
 
@@ -48,7 +53,7 @@ class Interruptions:
 
 @contextmanager
 def one_interruption() -> Iterator[Interruptions]:
-    """Let the first signal interrupt what is done in the block; further ones wait for the block's end.
+    """Let the first signal interrupt what is done in the block; those that follow soon wait for the block's end.
 
     Who is impatient presses Ctrl-C twice, and a machine that shuts down sends several signals: the second one shall not
     hit what the first one made us save.

@@ -29,7 +29,11 @@ _FILES = {
     "explorer.html": "the model itself, to hold in your hands",
     "report.html": "all of it, to look at",
 }
-_ENDINGS = {"converged": "no better after that", "interrupted": "then interrupted", "diverged": "then it diverged"}
+_ENDINGS = {
+    "converged": "the last {patience} no better",
+    "interrupted": "then interrupted",
+    "diverged": "then it diverged",
+}
 _GUESSED = {  # as `VAE(likelihood="auto")` does
     "grey": "Bernoulli on grey levels, since all values lie in [0, 1]",
     "binary": "Bernoulli, since all values are 0 or 1",
@@ -83,7 +87,8 @@ def learn(
     num_learn = trial.num_train + (0 if trial.valid is None else len(trial.valid))
     talk.say(f"{trial.dataset.title}: {num_learn:,} to learn from, {len(trial.test):,} kept aside.")
     if vae.likelihood == "auto" and vae.decoder is None:
-        _say_guess(trial, talk)
+        _say_guess(trial, talk, " --likelihood sets another." * (checkpoint_every is not None and not goes_on))
+    num_seen = 0
     if goes_on:
         num_seen = _check_resumable(output, samples_saved(output / CHECKPOINTS), checkpoint_every)
         talk.say(f"Going on with {output} from {num_seen:,} samples.")
@@ -99,7 +104,8 @@ def learn(
     try:
         # First of all: it is what going on begins with, and a disk that is full or read-only is noticed here.
         with locked(folder / CHECKPOINTS) if goes_on else nullcontext():
-            write_config(folder, {"run": {"command": command}, "data": data.written(), "model": written(model)})
+            told = {"command": command, "columns": list(trial.dataset.columns or ())}
+            write_config(folder, {"run": told, "data": data.written(), "model": written(model)})
         with one_interruption() as interruptions:
             _fit_and_save(vae, trial, folder, saving, talk, interruptions)
         with waiting("Measuring and drawing", after=0.5):
@@ -110,6 +116,8 @@ def learn(
         if not goes_on:
             _leave_nothing(folder)
         raise
+    if goes_on and vae.stopped_because_ == "converged" and vae.history_[-1]["samples"] == num_seen:
+        talk.say("Nothing was learned: the run had converged. A larger --patience is for a run of its own (--config).")
     _say_numbers(talk, metrics, vae, len(trial.test), time.perf_counter() - start)
     for name, what in _FILES.items():
         if not name.endswith(("/", ".html")) or (folder / name).exists():
@@ -226,9 +234,9 @@ def _leave_nothing(folder) -> bool:
     return True
 
 
-def _say_guess(trial, talk):
+def _say_guess(trial, talk, hint):
     kind = trial.binarization if trial.binarization in _GUESSED else "binary"
-    talk.say(f"Likelihood, guessed from the data: {_GUESSED[kind]}. --likelihood sets another.")
+    talk.say(f"Likelihood, guessed from the data: {_GUESSED[kind]}.{hint}")
 
 
 def _say_numbers(talk, metrics, vae, num_test, seconds):
@@ -256,6 +264,8 @@ def _say_numbers(talk, metrics, vae, num_test, seconds):
             "A grey level counts as the probability that its pixel is on. Compare these numbers\n"
             "with others for grey levels only, not with those for binarized data."
         )
-    ended = f", {_ENDINGS[vae.stopped_because_]}" if vae.stopped_because_ in _ENDINGS else ""
+    ended = (
+        f", {_ENDINGS[vae.stopped_because_].format(patience=vae.patience)}" if vae.stopped_because_ in _ENDINGS else ""
+    )
     learning = metrics["training_seconds"]
     talk.say(f"\n{metrics['epochs']} epochs{ended}; {learning:.0f} s of learning, {seconds:.0f} s in all.\n")

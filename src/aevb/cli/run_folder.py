@@ -19,6 +19,7 @@ class Run(NamedTuple):
     vae: "VAE"
     data: "DataSettings"
     command: str
+    columns: tuple[str, ...] = ()  # that the model learned from, if they have names
 
     def trial(self) -> "Trial":
         """Load the data of the run, cut as they were."""
@@ -61,4 +62,5 @@ def open_run(folder: Path) -> Run:
         data = DataSettings.of(tables.get("data", {}))
     except ValueError as error:
         raise InputError(f"{folder / 'config.toml'}: {error}") from None
-    return Run(folder, vae, data, tables.get("run", {}).get("command", ""))
+    told = tables.get("run", {})
+    return Run(folder, vae, data, told.get("command", ""), tuple(told.get("columns", ())))

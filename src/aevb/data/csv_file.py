@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aevb.errors import no_column
+
 _MISSING = {"", "na", "nan", "null", "?"}
 
 
@@ -103,8 +105,7 @@ def _label_place(names, width, label_column):
         return names.index(label_column)
     if label_column.isdecimal() and int(label_column) < width:
         return int(label_column)
-    known = ", ".join(names[:10]) if names else f"0 to {width - 1}"
-    raise CsvError(f"there is no column {label_column!r}; its columns are {known}")
+    raise CsvError(no_column(label_column, names or [str(number) for number in range(width)]))
 
 
 def _are_numbers(cells):

@@ -23,6 +23,7 @@ from aevb.data.tables import (
     parquet_table,
     reading,
 )
+from aevb.errors import did_you_mean
 
 WITH_LABEL_COLUMNS = (".csv", ".parquet")
 _LABELS = ("y", "label", "labels", "target")  # of an array in a `.npz` file beside the rows
@@ -57,7 +58,10 @@ def open_dataset(
     path = Path(source)
     if not path.exists():
         names = ", ".join(DATASETS)
-        raise DataFileError(f"{source} is neither a data set's name ({names}) nor a file (looked from {Path.cwd()}).")
+        hint = did_you_mean(str(source), DATASETS)
+        raise DataFileError(
+            f"{source} is neither a data set's name ({names}) nor a file (looked from {Path.cwd()}){hint}."
+        )
     if label_column is not None and path.suffix not in WITH_LABEL_COLUMNS:
         raise DataFileError(
             f"{source}: a column of labels (--label-column) is for {' and '.join(WITH_LABEL_COLUMNS)} files. In a .npz "

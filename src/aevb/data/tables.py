@@ -19,6 +19,7 @@ import numpy as np
 
 from aevb.data.csv_file import CsvError, read_csv
 from aevb.data.reading import number_type
+from aevb.errors import no_column
 
 
 class DataFileError(ValueError):
@@ -146,8 +147,7 @@ def parquet_table(path: Path, label_column: str | None = None) -> Table:
     file = _parquet_file(path)
     schema = file.schema_arrow
     if label_column is not None and label_column not in schema.names:
-        known = ", ".join(schema.names[:10])
-        raise DataFileError(f"{path}: there is no column {label_column!r}; its columns are {known}.")
+        raise DataFileError(f"{path}: {no_column(label_column, schema.names)}.")
     names = tuple(name for name in schema.names if name != label_column)
     types = [_arrow_number_type(schema.field(name).type) for name in names]
     words = [name for name, type_ in zip(names, types, strict=True) if type_ is None]

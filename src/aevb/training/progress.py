@@ -63,8 +63,8 @@ class Progress:
             transient=False,
         )
         self._says_lines = enabled and not self._console.is_terminal
-        self._total, self._samples, self._done, self._start = total, 0, done, time.perf_counter()
-        self._last_line = self._start
+        self._total, self._done, self._first = total, done, None  # when the first chunk was done, which is compiled
+        self._last_line = time.perf_counter()
         self._task = self._bar.add_task("learning", total=total, completed=done, rate="", objective="")
 
     def __enter__(self) -> "Progress":
@@ -79,7 +79,8 @@ class Progress:
     def advance(self, samples: int, name: str, value: float) -> None:
         """Move on by one chunk, and show what is maximized."""
         objective = f"training {name.replace('_', ' ')} {value:.2f} nats"
-        self._samples += samples
+        self._done += samples
+        self._first = self._first or (time.perf_counter(), self._done)
         with self._heard_or_not():
             if self._says_lines and time.perf_counter() - self._last_line > LINE_SECONDS:
                 self._say_line(objective)
@@ -104,13 +105,12 @@ class Progress:
 
     def _say_line(self, objective):
         self._last_line = now = time.perf_counter()
-        rate = self._samples / (now - self._start)
-        share, left = "", ""
-        if self._total:
-            done = self._done + self._samples
-            share = f" ({done / self._total:.0%})"
-            left = f", at most {(self._total - done) / rate:.0f} s left"
-        said = f"learning: {self._samples:,} samples{share}, {rate:,.0f} samples/s, {objective}{left}"
+        start, done_then = self._first or (now, self._done)
+        rate = (self._done - done_then) / (now - start) if self._done > done_then else None
+        share = f" ({self._done / self._total:.0%})" if self._total else ""
+        speed = f", {rate:,.0f} samples/s" if rate else ""
+        left = f", at most {(self._total - self._done) / rate:.0f} s left" if self._total and rate else ""
+        said = f"learning: {self._done:,} samples{share}{speed}, {objective}{left}"
         print(said, file=self._console.file, flush=True)
 
     def _rate(self) -> str:
