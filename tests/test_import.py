@@ -1,4 +1,6 @@
+import importlib
 import json
+import pkgutil
 import subprocess
 import sys
 
@@ -35,6 +37,13 @@ def test_a_heavy_import_is_seen():
 def test_public_names_resolve(name):
     assert getattr(aevb, name) is not None
     assert name in dir(aevb)
+
+
+def test_every_room_has_what_it_names():
+    rooms = [importlib.import_module(module.name) for module in pkgutil.iter_modules(aevb.__path__, "aevb.")]
+    named = [(room.__name__, name) for room in rooms for name in getattr(room, "__all__", ())]
+    assert ("aevb.estimators", "full_vb_b") in named
+    assert [(room, name) for room, name in named if not hasattr(importlib.import_module(room), name)] == []
 
 
 def test_unknown_name():

@@ -7,8 +7,10 @@ from aevb.data.checks import (
     check_number_type,
     check_options,
     check_parameter,
+    check_row_lengths,
     check_rows,
     column_units,
+    explained,
 )
 
 
@@ -105,6 +107,8 @@ def test_number_type_names_the_first_word():
     with pytest.raises(ValueError, match=r"row 1, column 0 is 'red', not a number .*OneHotEncoder"):
         check_number_type(np.array([["1", "2.5"], ["red", "blue"]], dtype=object))
     check_number_type(np.array([[1, 2.5]], dtype=object))
+    with pytest.raises(ValueError, match=r"^X"):
+        check_number_type(np.array([["a"]], dtype=object))
 
 
 @pytest.mark.parametrize(
@@ -133,6 +137,24 @@ def test_parameters_are_refused_with_what_is_allowed(value, rules, words):
     with pytest.raises(ValueError, match="size=") as error:
         check_parameter("size", value, **rules)
     assert words in str(error.value)
+
+
+def test_a_row_of_another_length_is_named():
+    with pytest.raises(ValueError, match="X: row 1 has 3 values, row 0 has 2"):
+        check_row_lengths([[1, 2], [1, 2, 3], [1, 2]])
+    with pytest.raises(ValueError, match="new: row 2 has 1 values, row 0 has 2"):
+        check_row_lengths([[1, 2], [1, 2], [1]], "new")
+
+
+def test_what_scikit_learn_says_is_kept_where_there_is_no_advice():
+    with pytest.raises(ValueError, match=r"^X: strange$"), explained(np.ones((2, 2))):
+        raise ValueError("strange")
+
+
+def test_the_largest_whole_number():
+    check_parameter("size", 2**31 - 1, kind=int, low=1)
+    with pytest.raises(ValueError, match="size=2147483648"):
+        check_parameter("size", 2**31, kind=int, low=1)
 
 
 def test_options_that_a_function_has_not_are_refused():

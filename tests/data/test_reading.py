@@ -24,11 +24,18 @@ def test_types_that_are_kept(given, kept):
     assert number_type(np.dtype(given)) == np.dtype(kept)
     matrix = read_matrix(BaseEstimator(), np.ones((3, 2), given), reset=True)
     assert matrix.dtype == np.dtype(kept)
+    X = np.ones((3, 2), kept)
+    assert np.shares_memory(read_matrix(BaseEstimator(), X, reset=True), X)  # what can be kept is not copied
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "U3", "datetime64[s]"])
 def test_types_that_are_no_numbers(dtype):
     assert number_type(np.dtype(dtype)) is None
+
+
+def test_dates_are_refused_by_the_name_of_the_argument():
+    with pytest.raises(ValueError, match=r"new holds datetime64\[s\], which are no numbers"):
+        read_matrix(BaseEstimator(), np.zeros((3, 2), "datetime64[s]"), reset=True, name="new")
 
 
 @pytest.mark.parametrize(
