@@ -96,6 +96,17 @@ def test_a_run_goes_on_as_it_was_begun(more, words, tmp_path, capsys):
     assert words in capsys.readouterr().err
 
 
+def test_a_signal_in_jaxs_own_callback_comes_again():
+    from aevb.cli.interruptions import one_interruption
+
+    def _xla_gc_callback():
+        signal.raise_signal(signal.SIGINT)  # an exception here would be ignored
+
+    with pytest.raises(KeyboardInterrupt), one_interruption():  # noqa: PT012
+        _xla_gc_callback()
+        time.sleep(5)
+
+
 def test_a_signal_that_was_lost_can_be_sent_again(monkeypatch):
     """Python ignores what is raised in a callback of its memory management; then nothing has been interrupted."""
     from aevb.cli import interruptions

@@ -33,3 +33,19 @@ def test_shares_of_batches_add_up_and_never_fall():
     for report, share in [(one, 0.5), (other, 0.5), (one, 0.0), (one, 1.0), (other, 1.0)]:
         report(share)
     assert seen == [0.25, 0.5, 0.5, 0.75, 1.0]
+
+
+def test_programs_with_lapack_leave_a_core(monkeypatch):
+    """Two at a time on two cores would wait for each other without end."""
+    running, most = [], []
+
+    @leaves_a_core
+    def program(value):
+        running.append(value)
+        most.append(len(running))
+        time.sleep(0.01)
+        running.remove(value)
+        return value
+
+    assert side_by_side(program, range(20), lambda: None) == list(range(20))
+    assert max(most) <= max((os.cpu_count() or 1) - 1, 1)

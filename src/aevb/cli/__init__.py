@@ -16,6 +16,7 @@ app = cyclopts.App(
     name="aevb",
     help="Deep latent-variable models learned by Auto-Encoding Variational Bayes.",
     version=__version__,
+    suppress_keyboard_interrupt=False,  # it would end without a word
 )
 
 # Imported when they are called: `aevb --help` stays quick.

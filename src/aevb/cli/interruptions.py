@@ -24,7 +24,7 @@ def end_as_by_ctrl_c() -> None:
             signal.signal(number, interrupt)
 
 
-PATIENCE = 5.0  # seconds after which a second signal interrupts again: Python may have lost the first one in a callback
+PATIENCE = 5.0  # seconds after which a second signal interrupts again: the first one may have been lost in a callback
 
 
 class Interruptions:
@@ -33,9 +33,12 @@ class Interruptions:
     def __init__(self):
         self._last, self._is_keeping, self.one_waits = -math.inf, False, False
 
-    def __call__(self, number, _):
+    def __call__(self, number, frame):
         """Hear a signal."""
         _fall_silent_without_terminal(number)
+        if frame is not None and frame.f_code.co_name == "_xla_gc_callback":  # of JAX: what it raises, Python ignores
+            threading.Timer(0.01, os.kill, (os.getpid(), number)).start()
+            return
         if time.monotonic() - self._last > PATIENCE and not self._is_keeping:
             self._last = time.monotonic()
             raise KeyboardInterrupt

@@ -17,6 +17,7 @@ from jax.tree_util import Partial
 from aevb.inference import hmc
 from aevb.inference.densities import DENSITIES
 from aevb.inference.importance import log_mean_exp, propose
+from aevb.inference.parallel import leaves_a_core
 from aevb.inference.pareto import pareto_k_hat
 from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
@@ -93,6 +94,7 @@ def harmonic(
     return -log_mean, terms.std(axis=1) / np.sqrt(sizes), diagnostics
 
 
+@leaves_a_core
 @compiled("num_samples", "density", "num_chains", "num_tuning", "num_leapfrog", "num_proposals", "target_acceptance")
 def _log_terms(
     models, x, keys, *, num_samples, density, num_chains, num_tuning, num_leapfrog, num_proposals, target_acceptance

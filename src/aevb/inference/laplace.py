@@ -11,6 +11,7 @@ from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
 from aevb.inference.importance import CHUNK, estimate_from
+from aevb.inference.parallel import leaves_a_core
 from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
 
@@ -80,13 +81,18 @@ class Modes(NamedTuple):
     def log_prob(self, z: Array) -> Array:
         """Return the log density at one z, (J,)."""
         nu, J = DEGREES_OF_FREEDOM, len(z)
-        white = jax.vmap(lambda scale, d: solve_triangular(scale, d, lower=True))(self.scales, z - self.centres)
+        identity = jnp.eye(J, dtype=z.dtype)
+        whitenings = jax.vmap(lambda scale: solve_triangular(scale, identity, lower=True))(
+            self.scales
+        )  # once for all z
+        white = jnp.einsum("kij,kj->ki", whitenings, z - self.centres)
         log_dets = jnp.sum(jnp.log(jnp.diagonal(self.scales, axis1=1, axis2=2)), axis=1)
         constant = lgamma((nu + J) / 2) - lgamma(nu / 2) - J / 2 * math.log(nu * math.pi)
         log_densities = constant - log_dets - (nu + J) / 2 * jnp.log1p(jnp.sum(white**2, axis=1) / nu)
         return jax.nn.logsumexp(jax.nn.log_softmax(self.log_masses) + log_densities)
 
 
+@leaves_a_core
 @compiled("num_samples", "num_modes", "num_steps", "num_proposals")
 def _log_weights(models, x, keys, *, num_samples, num_modes, num_steps, num_proposals):
     """Return log w, (N, L)."""

@@ -3,7 +3,8 @@
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from functools import wraps
+from threading import BoundedSemaphore, Event
 from typing import Any
 
 import jax
@@ -33,6 +34,24 @@ def side_by_side(function: Callable[[Any], Any], inputs: Iterable[Any], stop: Ca
             for future in futures:
                 future.cancel()
             raise
+
+
+_ALL_BUT_ONE = BoundedSemaphore(max((os.cpu_count() or 1) - 1, 1))
+
+
+def leaves_a_core(program: Callable) -> Callable:
+    """Let one thread less than there are cores run a program that uses LAPACK.
+
+    A batched call of LAPACK waits inside XLA's pool of threads, one a core, for its own parts: as many such calls as
+    there are threads wait for ever (seen with 256 rows on two cores).
+    """
+
+    @wraps(program)
+    def in_turn(*arguments, **options):
+        with _ALL_BUT_ONE:
+            return jax.block_until_ready(program(*arguments, **options))
+
+    return in_turn
 
 
 class SharedProgress:

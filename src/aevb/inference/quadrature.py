@@ -8,6 +8,7 @@ import numpy as np
 from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
+from aevb.inference.parallel import leaves_a_core
 from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel
 
@@ -84,6 +85,7 @@ def _integrals(generative, x, *, num_points):
     return np.array(values, np.float64), np.array(errors, np.float64)
 
 
+@leaves_a_core
 @compiled("num_points")
 def _integrate(generative, x, *, num_points):
     prior = generative.latent_distribution()
