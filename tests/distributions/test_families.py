@@ -32,6 +32,7 @@ class Family:
     settings: tuple[tuple[float, ...], ...]
     fixed: tuple[str, ...] = ()  # parameters without a gradient
     locations: tuple[str, ...] = ("loc",)  # parameters to be judged by the spread, not by their size
+    kink: str = ""  # parameter at which the density has a kink, where differences across it are no derivative
     log_constant: float = 0.0  # by which the log density exceeds a normalized one
     float64_only: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
@@ -207,7 +208,14 @@ FAMILIES = (
     ),
     # Approach 2: location-scale.
     Family("Normal", dist.Normal, stats.norm, ("loc", "scale"), ((0.5, 1.0), (-0.25, 1e-3), (3.0, 1e3))),
-    Family("Laplace", dist.Laplace, stats.laplace, ("loc", "scale"), ((0.5, 1.0), (-0.25, 1e-3), (3.0, 1e3))),
+    Family(
+        "Laplace",
+        dist.Laplace,
+        stats.laplace,
+        ("loc", "scale"),
+        ((0.5, 1.0), (-0.25, 1e-3), (3.0, 1e3)),
+        kink="loc",
+    ),
     Family(
         "StudentT",
         dist.StudentT,
@@ -231,6 +239,7 @@ FAMILIES = (
         ("low", "mode", "high"),
         ((-1.0, 0.5, 2.0), (0.0, 1e-4, 1e-3), (-1e3, 900.0, 1e3)),
         locations=("low", "mode", "high"),
+        kink="mode",
     ),
     Family(
         "HalfNormal", dist.HalfNormal, lambda scale: stats.halfnorm(scale=scale), ("scale",), ((1.0,), (1e-3,), (1e3,))
@@ -532,7 +541,7 @@ def test_reverse_mode_agrees_with_forward_mode(family, dtype):
 
 
 def implicit_gradient(family, parameters, position, z):
-    """Return -(dF/dphi) / q(z), NaN where a finite step would carry the end of the support past z."""
+    """Return -(dF/dphi) / q(z), NaN where a finite step would carry the end of the support, or a kink, past z."""
     q = family.reference(*parameters)
     is_location = family.parameters[position] in family.locations
     is_scale = family.parameters[position] in ("scale", "low", "high")
@@ -548,7 +557,8 @@ def implicit_gradient(family, parameters, position, z):
         return np.where((low < z) & (z < high), np.where(lower_half, shifted.cdf(z), -shifted.sf(z)), np.nan)
 
     slope = (8 * (tail(1) - tail(-1)) - (tail(2) - tail(-2))) / (12 * step)  # error of order step^4
-    return -slope / np.exp(q.logpdf(z))
+    passes_kink = (family.parameters[position] == family.kink) & (np.abs(z - parameters[position]) < 2 * step)
+    return np.where(passes_kink, np.nan, -slope / np.exp(q.logpdf(z)))
 
 
 @each_family_and_precision
