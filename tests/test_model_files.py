@@ -23,7 +23,8 @@ from aevb.models import split
 pytestmark = pytest.mark.thorough
 
 RNG = np.random.default_rng(0)
-X = (RNG.random((60, 4)) < [0.1, 0.9, 0.5, 0.2]).astype(np.float32)
+# Not by default_rng, which AEVB_TEST_SEED shifts: what an older version made of these rows is kept in a file.
+X = (np.random.Generator(np.random.PCG64(0)).random((60, 4)) < [0.1, 0.9, 0.5, 0.2]).astype(np.float32)
 FILES = Path(__file__).parent / "files"
 
 

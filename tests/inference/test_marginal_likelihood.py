@@ -1,7 +1,7 @@
 """Estimates of log p(x) against closed forms.
 
-Intervals of 95% should cover in 90% to 99% of 256 datapoints: at a coverage of exactly 95% that fails for one seed in
-2,000; the seeds are fixed. Averages are compared within 5 standard errors, one seed in 1.7 million.
+For errors and their standard errors see `assert_covered`. Averages are compared within 5 standard errors, one seed in
+1.7 million.
 """
 
 import re
@@ -28,12 +28,24 @@ def estimate(exact, method, with_encoder=True, **options):
     return log_likelihood(exact.generative, recognition, exact.x, KEY, method, **options)
 
 
-def assert_covered(errors, std_errors):
+def assert_covered(errors, std_errors, size=1.0):
+    """Intervals of 95% cover, and the root of the mean squared error is `size` standard errors.
+
+    A tenth more or less, and coverage of 94%, are allowed to the estimators: the logarithm of an average is not quite
+    normal. Beyond that each bound is missed for one seed in a million. Of 1024 errors the bounds are 0.80 and 1.22
+    times the size: standard errors that are wrong by a factor of 1.5 are far outside.
+    """
+    n = len(errors)
     assert abs(errors.mean()) < 0.05
-    assert 0.90 <= np.mean(np.abs(errors) < 1.96 * std_errors) <= 0.99
+    assert np.sum(np.abs(errors) < 1.96 * std_errors) >= stats.binom.ppf(1e-6, n, 0.94)
+    least, most = np.sqrt([stats.chi2.ppf(5e-7, n) / n, stats.chi2.isf(5e-7, n) / n])
+    assert 0.9 * least < np.sqrt(np.mean((errors / std_errors) ** 2)) / size < 1.1 * most
     assert abs(errors.mean()) < 5 * np.sqrt(np.mean(std_errors**2) / len(errors)) + np.mean(std_errors**2)
 
 
+# Measured over 5 seeds: 0.94 to 1.04 for importance sampling, 0.67 to 0.74 for Laplace's.
+# The latter draws a fixed number from each part of its mixture, and its standard errors are those of independent draws.
+SIZES = {"laplace": 0.7}
 CASES = [
     ("importance", 3, {"num_samples": 330}),
     pytest.param("laplace", 3, {"num_samples": 330, "with_encoder": False}, marks=pytest.mark.thorough),
@@ -52,10 +64,11 @@ SLOW_CASES = [
 
 @pytest.mark.parametrize(("method", "latent_dim", "options"), CASES)
 def test_intervals_cover_the_closed_form(linear_gaussian, method, latent_dim, options):
-    models = [linear_gaussian(latent_dim, num_data=64, seed=seed) for seed in range(4)]
+    num_models = 4 if method in ("hmc", "ais") else 16  # as many as time allows
+    models = [linear_gaussian(latent_dim, num_data=64, seed=seed) for seed in range(num_models)]
     results = [estimate(exact, method, **options) for exact in models]
     errors = np.concatenate([r.values - exact.log_likelihoods for r, exact in zip(results, models, strict=True)])
-    assert_covered(errors, np.concatenate([r.std_errors for r in results]))
+    assert_covered(errors, np.concatenate([r.std_errors for r in results]), SIZES.get(method, 1.0))
 
 
 @pytest.mark.slow
@@ -203,13 +216,16 @@ def test_an_encoder_too_narrow_is_called_untrustworthy(linear_gaussian):
     ("num_samples", "smallest", "largest"), [pytest.param(4, 0.2, 2.0, marks=pytest.mark.slow), (60, 0.0, 0.2)]
 )
 def test_annealed_bounds_enclose_the_truth(linear_gaussian, num_samples, smallest, largest):
-    exact = linear_gaussian(2)
-    bounds = bidirectional(exact.generative, KEY, 128, num_samples, num_chains=4)
+    """The model is the same for all seeds: how wide the gaps are depends on how far its posteriors are from the prior.
+
+    With 60 temperatures they are 0.08 below and 0.12 above, with a standard error of 0.015, and with 4 they are 1.0 and
+    1.1 with 0.07 (averages of 7 seeds): 0.2 and 2.0 are more than 5 standard errors away, one seed in 3.5 million.
+    """
+    exact = linear_gaussian(2, weight=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -0.5], [0.5, 1.0]])
+    bounds = bidirectional(exact.generative, KEY, 1024, num_samples, num_chains=4)
     truth = exact.log_likelihood(bounds.x)
-    for below in (truth - bounds.lower, bounds.upper - truth):
-        assert below.mean() > -5 * below.std() / np.sqrt(len(below))
-        assert smallest <= below.mean() + 5 * below.std() / np.sqrt(len(below)) * (smallest == 0)
-        assert below.mean() < largest
+    for gap in (truth - bounds.lower, bounds.upper - truth):
+        assert smallest - 5 * gap.std() / np.sqrt(len(gap)) < gap.mean() < largest
 
 
 @pytest.mark.thorough

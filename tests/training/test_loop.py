@@ -298,7 +298,7 @@ def test_early_stopping_returns_the_best_state():
 
 @pytest.mark.filterwarnings("ignore:.*halved the learning rate:RuntimeWarning")
 def test_an_interrupted_or_diverged_run_returns_the_best_state_too():
-    learner, state = start_bad(10 * STEPS + 5, learning_rate=1.0)  # so fast that it gets worse at once
+    learner, state = start_bad(10 * STEPS + 5, learning_rate=-1e-3)  # downhill, so that it gets worse at once
     with pytest.warns(RuntimeWarning):
         trained = run(learner, state, max_epochs=20, validation_rows=HELD_OUT)
     best = int(np.argmax([row["validation_lower_bound"] for row in trained.history])) + 1
