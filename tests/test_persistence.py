@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import stat
@@ -160,6 +161,10 @@ def test_what_is_not_a_model_is_not_overwritten(name, fitted, folder, tmp_path):
     assert (tmp_path / name).read_text() == "kept"
 
 
+def test_a_model_says_its_format(fitted, tmp_path):
+    assert json.loads((fitted.save(tmp_path / "model") / "model.json").read_text())["format"] == 2
+
+
 def test_an_empty_folder_is_filled(fitted, tmp_path):
     assert_same_arrays(load(fitted.save(tmp_path)), fitted)
 
@@ -167,6 +172,8 @@ def test_an_empty_folder_is_filled(fitted, tmp_path):
 def test_a_folder_that_is_not_there(tmp_path, folder):
     with pytest.raises(ModelFileError, match=r"nowhere \(looked from .*\) does not exist\. Give the folder"):
         load(tmp_path / "nowhere")
+    with pytest.raises(ModelFileError, match=r"model.json \(looked from .*\) is a file\. Give the folder"):
+        load(folder / "model.json")
     with pytest.raises(ModelFileError, match=r"is the folder of a run; its model is in it: load"):
         load(folder.parent)
     (folder / "model.json").unlink()

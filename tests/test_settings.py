@@ -76,6 +76,8 @@ def test_what_is_allowed(arguments):
         ({"latent_dim": 1, "posterior": "dirichlet"}, "latent_dim=1: with posterior='dirichlet' z would always be 1."),
         ({"latent_dim": 10**9}, "latent_dim=1000000000 is not allowed."),
         ({"encoder": dist.Normal(0, 1)}, "encoder="),
+        ({"decoder": 3}, "decoder=3: give an Equinox module, or a function"),
+        ({"learner": "mcem", "posterior": "gamma"}, "prior: without an encoder z is sampled by Hybrid Monte Carlo"),
         ({"encoder": len, "learner": "mcem"}, "encoder: learner='mcem' has no use for one. Leave it out"),
         ({"encoder": len, "amortized": False}, "encoder: amortized=False has no use for one. Leave it out"),
     ],

@@ -34,6 +34,8 @@ def test_types_that_are_no_numbers(dtype):
 
 
 def test_dates_are_refused_by_the_name_of_the_argument():
+    with pytest.raises(ValueError, match="X: row 1 has 1 values"):
+        read_matrix(BaseEstimator(), [[1, 2], [1]], reset=True)
     with pytest.raises(ValueError, match=r"new holds datetime64\[s\], which are no numbers"):
         read_matrix(BaseEstimator(), np.zeros((3, 2), "datetime64[s]"), reset=True, name="new")
 

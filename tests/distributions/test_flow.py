@@ -36,6 +36,13 @@ def test_density_is_that_of_the_transformed_noise(num_dimensions):
     np.testing.assert_allclose(log_prob, log_noise - np.linalg.slogdet(jacobian)[1], rtol=1e-10)
 
 
+def test_draws_are_those_of_noise_of_their_shape():
+    q = bent(0, 2)
+    draws = np.asarray(q.sample(jax.random.key(0), (5,)))
+    assert draws.shape == (5, 2)
+    assert len(np.unique(draws)) == 10
+
+
 @pytest.mark.slow
 def test_a_batch_of_flows_is_each_of_them():
     flows = [bent(seed) for seed in range(5)]

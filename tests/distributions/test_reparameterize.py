@@ -8,7 +8,7 @@ import pytest
 from jax.tree_util import Partial
 
 from aevb import distributions as dist
-from aevb.distributions import constraints, transforms
+from aevb.distributions import constraints, numerical, transforms
 
 KEY = jax.random.key(0)
 LOC = jax.device_put(np.float32([-1.0, 0.5, 2.0]))
@@ -269,3 +269,12 @@ def test_a_distribution_without_a_support_is_refused():
 def test_numpyro_names_are_here():
     for name in numpyro.distributions.__all__:
         assert getattr(dist, name) is getattr(numpyro.distributions, name)
+
+
+@pytest.mark.thorough
+def test_numerical_quantiles_of_a_half_line():
+    from scipy import stats
+
+    u = np.array([0.01, 0.3, 0.5, 0.99], np.float32)
+    found = jax.jit(numerical.inverse_cdf)(dist.Gamma(2.5, 1.5), u)
+    np.testing.assert_allclose(found, stats.gamma(2.5, scale=1 / 1.5).ppf(u), rtol=1e-4)

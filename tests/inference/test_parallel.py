@@ -1,7 +1,10 @@
+import os
+import time
+
 import jax.numpy as jnp
 import pytest
 
-from aevb.inference.parallel import SharedProgress, side_by_side
+from aevb.inference.parallel import SharedProgress, leaves_a_core, side_by_side
 
 
 @pytest.mark.float64
@@ -35,7 +38,7 @@ def test_shares_of_batches_add_up_and_never_fall():
     assert seen == [0.25, 0.5, 0.5, 0.75, 1.0]
 
 
-def test_programs_with_lapack_leave_a_core(monkeypatch):
+def test_programs_with_lapack_leave_a_core():
     """Two at a time on two cores would wait for each other without end."""
     running, most = [], []
 
