@@ -51,6 +51,7 @@ def test_other_chunks_are_another_run(tmp_path, monkeypatch):
         VAE(**SMALL).fit(X, checkpoint=tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_held_out_bound_that_is_infinite_is_said_and_can_be_resumed(tmp_path):
     rows = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)
     held_out = rows[:20].copy()

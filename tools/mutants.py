@@ -65,7 +65,12 @@ ROOMS = {  # what is broken, and the tests that are to notice
     ),
     "estimators": (
         ["src/aevb/estimators"],
-        ["tests/estimators", "tests/exact/test_linear_gaussian.py", "tests/exact/test_full_vb.py", "tests/test_import.py"],
+        [
+            "tests/estimators",
+            "tests/exact/test_linear_gaussian.py",
+            "tests/exact/test_full_vb.py",
+            "tests/test_import.py",
+        ],
     ),
     "distributions": (["src/aevb/distributions"], ["tests/distributions"]),
 }

@@ -223,6 +223,7 @@ def test_nobody_has_to_listen(tmp_path, monkeypatch):
     assert len(load(tmp_path / "digits" / "model").history_) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", [None, signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_waits_until_the_model_is_saved(first, second, tmp_path, monkeypatch, capsys):

@@ -189,6 +189,7 @@ def test_no_bound_exceeds_the_log_likelihood(kind):
             assert values.mean() < exact.log_likelihood - 5 * values.std() / np.sqrt(len(values))  # and it can be told
 
 
+@pytest.mark.thorough
 def test_the_importance_bound_rises_with_samples_to_the_log_likelihood():
     exact = make_exact(4, 2)
     encoder = exact.random_encoder("full")

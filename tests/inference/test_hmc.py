@@ -152,6 +152,7 @@ def test_adapt_settles_at_the_target_from_both_sides():
         np.testing.assert_allclose(np.exp(-np.exp(log_step)), 0.9, atol=1e-3)
 
 
+@pytest.mark.thorough
 def test_a_second_call_with_other_data_does_not_trace_again():
     traces = []
 
@@ -200,6 +201,7 @@ def p_value_of_ranks(scale, num_fits=10_000, num_ranks=19):
     return stats.chisquare(np.bincount(ranks, minlength=num_ranks + 1)).pvalue
 
 
+@pytest.mark.thorough
 def test_simulation_based_calibration():
     assert p_value_of_ranks(1.0) > FALSE_ALARM
 

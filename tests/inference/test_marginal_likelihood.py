@@ -157,6 +157,7 @@ class OneSidedEncoder(eqx.Module):
         return dist.Normal(jnp.sqrt(x), 0.05 / jnp.sqrt(x)).to_event(1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("method", "options"),
     [

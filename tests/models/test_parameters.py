@@ -102,6 +102,7 @@ def test_split_and_join_give_the_model_back(make):
     assert hash(parts.skeleton) == hash(other.skeleton)
 
 
+@pytest.mark.thorough
 def test_skeletons_of_different_models_differ():
     skeletons = [split(make()).skeleton for make in ALL.values()]
     skeletons += [split(standard_models(4, 2, (3,), "bernoulli", activation="relu")).skeleton]
