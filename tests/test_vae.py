@@ -260,6 +260,7 @@ def test_integers_beyond_32_bits():
     assert abs(vae.transform(X)).max() < 100
 
 
+@pytest.mark.thorough
 def test_sigmoid_gaussian():
     vae = small(likelihood="sigmoid-gaussian").fit(GREY)
     means = vae.reconstruct(GREY)
@@ -305,6 +306,7 @@ def test_own_prior():
     assert vae.generative_.latent_distribution().base_dist.__class__ is dist.Laplace
 
 
+@pytest.mark.thorough
 def test_estimator_b_gives_way_to_a_where_there_is_no_closed_form():
     vae, by_a = (small(prior=laplace(), estimator=name).fit(REAL) for name in ("sgvb-b", "sgvb-a"))
     assert (vae.estimator_, vae.estimator) == ("sgvb-a", "sgvb-b")

@@ -70,6 +70,7 @@ def write(path, rows):
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.parquet"])
 def test_a_file_that_fits_into_memory_is_as_good_as_its_array(tmp_path, name):
     from_file, from_array = small().fit(str(write(tmp_path / name, X[:500]))), small().fit(X[:500])

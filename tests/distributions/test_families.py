@@ -344,7 +344,7 @@ LEVEL = 2.5e-5 / sum(len(family.settings) for family in FAMILIES)
 # Rows beyond the paper's list, whose code other rows run too.
 EXTRA = ("InverseGamma", "Kumaraswamy", "LogUniform", "SoftLaplace", "TruncatedMixtureDensity")
 # The dearest to compile: the default tests judge their draws alone, and of the mixture nothing.
-DEAR = ("Beta", "FisherSnedecor", "StudentT", "TruncatedMixture", "VonMises")
+DEAR = ("Beta", "Chi2", "Erlang", "FisherSnedecor", "StudentT", "TruncatedMixture", "VonMises")  # Gamma stands for most
 each_family = pytest.mark.parametrize(
     "family",
     [

@@ -61,6 +61,7 @@ def test_support(q, reference):
     assert not q.support.is_discrete
 
 
+@pytest.mark.thorough
 @each_case
 def test_sample_is_in_the_support_and_carries_gradients(q, reference):
     """numpyro's own `sample` works too, and with the same key gives what `reparameterize` gives."""

@@ -58,7 +58,7 @@ def noise_of(build, sample_shape):
 # ---- shapes and JAX's transformations --------------------------------------------------------------------------------
 
 
-@each_route_but(DENSITY, thorough=("numerical, from a CDF", "quantile"))
+@each_route_but(DENSITY, thorough=("numerical, from a CDF", "quantile", "multivariate"))
 def test_jit_vmap_and_grad(build):
     """A batch and each of its elements alone give the same draws and gradients, with two sample dimensions."""
     epsilon = noise_of(build, (4, 5))
@@ -178,6 +178,7 @@ WRAPPED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("build", "expected"),
     [pytest.param(*case, id=name, marks=[pytest.mark.slow] * ("numerical" in name)) for name, case in WRAPPED.items()],

@@ -21,6 +21,8 @@ from aevb.explorer.bundle import bundle
 from aevb.explorer.model import check_explorable
 from aevb.files import sealed, unsealed
 
+pytestmark = pytest.mark.thorough
+
 
 def test_the_page_allows_itself_only_its_own_script_and_style(digits_page):
     page = digits_page.read_text(encoding="utf-8")
@@ -157,7 +159,6 @@ def test_a_model_that_has_no_page_is_refused_in_one_line(run_folder, capsys):
     assert not (run_folder / "explorer.html").exists()
 
 
-@pytest.mark.thorough
 def test_a_page_without_an_encoder(random_vae, trial_of, visit, tmp_path, monkeypatch):
     vae = random_vae(6, learner="mcem")
     monkeypatch.setattr(vae, "transform", lambda rows: np.asarray(rows[:, :2]), raising=False)
@@ -179,7 +180,6 @@ def test_commands_of_the_documentation(tmp_path, monkeypatch):
     assert (tmp_path / "runs" / "digits" / "explorer.html").exists()
 
 
-@pytest.mark.thorough
 def test_one_latent_variable_is_a_line(random_vae, trial_of, visit, tmp_path):
     rows = np.random.default_rng(0).random((40, 6), np.float32)
     page = build_page(random_vae(6, latent_dim=1), trial_of(rows, image_shape=(2, 3)))
@@ -192,7 +192,6 @@ def test_one_latent_variable_is_a_line(random_vae, trial_of, visit, tmp_path):
     assert opened.page.locator("#walk-rows .walk-row").count() == 1
 
 
-@pytest.mark.thorough
 @pytest.mark.slow
 def test_full_vb_gives_the_means_of_its_weights(trial_of, visit, tmp_path):
     rows = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)

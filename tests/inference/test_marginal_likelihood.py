@@ -47,7 +47,7 @@ def assert_covered(errors, std_errors, size=1.0):
 # The latter draws a fixed number from each part of its mixture, and its standard errors are those of independent draws.
 SIZES = {"laplace": 0.7}
 CASES = [
-    ("importance", 3, {"num_samples": 330}),
+    pytest.param("importance", 3, {"num_samples": 330}, marks=pytest.mark.thorough),
     pytest.param("laplace", 3, {"num_samples": 330, "with_encoder": False}, marks=pytest.mark.thorough),
     pytest.param("hmc", 3, {"num_samples": 240, "num_tuning": 120}, marks=pytest.mark.slow),
     pytest.param("ais", 2, {"num_samples": 60, "with_encoder": False}, marks=pytest.mark.slow),

@@ -37,6 +37,7 @@ def take_step(learner, state, rows=(4, 7)):
     return batch, *step(learner, state, batch, keys, jnp.asarray(rows))
 
 
+@pytest.mark.thorough
 def test_only_the_chains_of_the_minibatch_move(models):
     learner, state = make(models)
     _, after, info = take_step(learner, state)

@@ -49,7 +49,9 @@ def test_a_step_is_a_function_of_its_arguments_and_keeps_the_form_of_the_state(n
     assert np.isfinite(info[0])
 
 
-@each_learner
+@pytest.mark.parametrize(
+    "name", ["aevb", *(pytest.param(n, marks=pytest.mark.thorough) for n in LEARNERS if n != "aevb")]
+)
 def test_it_raises_what_it_maximizes_with_a_chosen_step_size(name):
     learner, state = make(name)
     setting = {"key": KEY, "batch_size": 50}

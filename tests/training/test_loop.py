@@ -282,6 +282,7 @@ def test_an_interrupt_just_after_a_chunk_keeps_the_one_before(monkeypatch):
     assert eqx.tree_equal(trained.state, expected)
 
 
+@pytest.mark.thorough
 def test_early_stopping_returns_the_best_state():
     """Thirty rows are soon learned by heart, and the held-out bound falls."""
     learner, state = start(learning_rate=3e-2, num_data=30)
