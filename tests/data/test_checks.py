@@ -107,7 +107,7 @@ def test_number_type_names_the_first_word():
     with pytest.raises(ValueError, match=r"row 1, column 0 is 'red', not a number .*OneHotEncoder"):
         check_number_type(np.array([["1", "2.5"], ["red", "blue"]], dtype=object))
     check_number_type(np.array([[1, 2.5]], dtype=object))
-    with pytest.raises(ValueError, match=r"^X"):
+    with pytest.raises(ValueError, match=r"^X: "):
         check_number_type(np.array([["a"]], dtype=object))
 
 
