@@ -1,8 +1,9 @@
 import os
 
+import numpy as np
 import pytest
 
-from aevb.files import digest, parse_json, sealed, unsealed, written_whole
+from aevb.files import digest, parse_json, plain, sealed, unsealed, written_whole
 
 SEALED = '{\n "sha256": "bc7aa1e72a959be77258bdaccbccee1ea0a7095ce1412ea93825c9e8aad5c3ed",\n "a": [\n  1\n ]\n}'
 
@@ -97,3 +98,10 @@ def test_json():
         "a": [1, 2.5, None, True, "b"],
         "c": {"a": 1},
     }
+
+
+def test_numbers_become_json_and_what_is_none_becomes_null():
+    value = {"a": (np.int64(1), np.float32(0.5)), "b": np.arange(2), "c": [float("nan"), -np.inf, None, True, "x"]}
+    assert plain(value) == {"a": [1, 0.5], "b": [0, 1], "c": [None, None, None, True, "x"]}
+    with pytest.raises(TypeError, match=r"cannot be saved as JSON: <object"):
+        plain([object()])

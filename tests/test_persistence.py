@@ -274,10 +274,3 @@ def test_own_parts_are_asked_for_and_refused():
         with pytest.raises(ModelFileError) as error:
             persistence._check_own(given, optimizer, description)
         assert str(error.value).startswith(words)
-
-
-def test_numbers_become_json_and_what_is_none_becomes_null():
-    value = {"a": (np.int64(1), np.float32(0.5)), "b": np.arange(2), "c": [float("nan"), -np.inf, None, True, "x"]}
-    assert persistence._plain(value) == {"a": [1, 0.5], "b": [0, 1], "c": [None, None, None, True, "x"]}
-    with pytest.raises(TypeError, match=r"cannot be saved as JSON: <object"):
-        persistence._plain([object()])

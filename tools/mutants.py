@@ -76,17 +76,8 @@ ROOMS = {  # what is broken, and the tests that are to notice
 }
 NEVER_MUTATED = {"isinstance", "len"}  # as in mutmut: the result is an error at once
 # Plugins that were imported before the fork cannot be rewritten, of which pytest would warn.
-PYTEST = [
-    "-q",
-    "-x",
-    "-n0",
-    "-m",
-    "not slow",
-    "-p",
-    "no:cacheprovider",
-    "-W",
-    "ignore::pytest.PytestAssertRewriteWarning",
-]
+PYTEST = ["-qx", "-n0", "-mnot slow", "-pno:cacheprovider", "-Wignore::pytest.PytestAssertRewriteWarning"]
+OUTCOMES = {0: "survived", 1: "killed", 2: "killed", 4: "killed", None: "stopped"}  # by exit code; 2, 4: no import
 SECONDS = 60  # of processor time, beside five times what the tests take
 
 
@@ -359,9 +350,7 @@ def try_out(mutant, text, noted):
     (COPY / mutant.path).write_text(text)
     code, report = run_tests(files, SECONDS + 5 * seconds, order)
     shutil.copy(REPOSITORY / mutant.path, COPY / mutant.path)
-    outcome = {0: "survived", None: "stopped", 1: "killed", 2: "killed", 4: "killed"}.get(
-        code, "untried"
-    )  # 2 and 4: no import
+    outcome = OUTCOMES.get(code, "untried")
     row = mutant._asdict() | {"outcome": outcome, "by": report["failed"], "code": code, "tests": len(order)}
     with RESULTS.open("a") as file:
         file.write(json.dumps(row) + "\n")

@@ -20,17 +20,17 @@ def shown(value, most: int = 80) -> str:
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Return a question after the name that may have been meant, in brackets, or nothing.
+    """Return a question after the name that may have been meant, to be put after a sentence; nothing if none is near.
 
     Example:
         >>> did_you_mean("digts", ["digits", "mnist"])
-        " (did you mean 'digits'?)"
+        " Did you mean 'digits'?"
     """
     close = difflib.get_close_matches(given, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def no_column(given: str, known: Sequence[str]) -> str:
     """Say that a table has no column of a name, and which it has."""
     names = ", ".join(known[:30]) + ", ..." * (len(known) > 30)
-    return f"there is no column {given!r}{did_you_mean(given, known)}; its columns are {names or 'none'}"
+    return f"there is no column {given!r}; its columns are {names or 'none'}.{did_you_mean(given, known)}"

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from aevb.errors import WrongTypeError, shown
 
 
@@ -129,6 +131,21 @@ def parse_json(text: str) -> Any:
         return json.loads(text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite)
     except RecursionError:
         raise ValueError("it is nested too deep.") from None
+
+
+def plain(value: Any) -> Any:
+    """Turn NumPy's numbers and sequences into JSON's, and what is no number, which JSON cannot hold, into null."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic | np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"cannot be saved as JSON: {value!r}")
 
 
 def _written(document):

@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from aevb.arrays import filled, on_device
-from aevb.files import check_path, digest, parse_json, sealed, unsealed, written_whole
+from aevb.files import check_path, digest, parse_json, plain, sealed, unsealed, written_whole
 from aevb.models import LIKELIHOODS, OWN_PARTS, named_leaves, split
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def written_arguments(vae) -> tuple[dict[str, Any], list[str]]:
         arguments["optimizer"] = None
     if not isinstance(vae.random_state, numbers.Integral):
         arguments["random_state"] = None
-    return _plain(arguments), own_networks
+    return plain(arguments), own_networks
 
 
 def _described(vae):
@@ -98,22 +98,7 @@ def _described(vae):
         "fitted": {name: getattr(vae, name) for name in _FITTED},
         "feature_names": list(getattr(vae, "feature_names_in_", [])),
     }
-    return _plain(description)
-
-
-def _plain(value: Any) -> Any:
-    """Turn NumPy's numbers and sequences into JSON's, and what is no number, which JSON cannot hold, into null."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic | np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if value is None or isinstance(value, str | int | float):
-        return value
-    raise TypeError(f"cannot be saved as JSON: {value!r}")
+    return plain(description)
 
 
 def _named_arrays(vae):

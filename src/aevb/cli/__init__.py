@@ -9,7 +9,7 @@ import sys
 import cyclopts
 
 from aevb import __version__
-from aevb.cli.interruptions import end_as_by_ctrl_c
+from aevb.cli.interruptions import end_as_by_ctrl_c, fall_silent
 from aevb.cli.talk import is_about_input
 
 app = cyclopts.App(
@@ -65,7 +65,7 @@ def run(arguments: list[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else _refuse(stop.code)
     except BrokenPipeError:  # of `aevb ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        fall_silent(sys.stdout.fileno())
         return 0
     except (ValueError, OSError, ModuleNotFoundError, FloatingPointError, AttributeError) as error:
         if os.environ.get("AEVB_DEBUG") or not is_about_input(error):

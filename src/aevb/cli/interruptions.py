@@ -16,7 +16,7 @@ def end_as_by_ctrl_c() -> None:
 
     def interrupt(number, _):
         signal.signal(number, signal.SIG_IGN)  # once is enough: what is kept takes a moment to write
-        _fall_silent_without_terminal(number)
+        _hear_of_a_closed_terminal(number)
         raise KeyboardInterrupt
 
     for number in _SIGNALS:
@@ -35,7 +35,7 @@ class Interruptions:
 
     def __call__(self, number, frame):
         """Hear a signal."""
-        _fall_silent_without_terminal(number)
+        _hear_of_a_closed_terminal(number)
         if frame is not None and frame.f_code.co_name == "_xla_gc_callback":  # of JAX: what it raises, Python ignores
             threading.Timer(0.01, os.kill, (os.getpid(), number)).start()
             return
@@ -76,8 +76,14 @@ def one_interruption() -> Iterator[Interruptions]:
         raise KeyboardInterrupt
 
 
-def _fall_silent_without_terminal(number):
+def fall_silent(*streams: int) -> None:
+    """Let what is written to streams, by their numbers, go nowhere: nobody reads any more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
+def _hear_of_a_closed_terminal(number):
     if number == getattr(signal, "SIGHUP", None):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (1, 2):
-            os.dup2(nowhere, stream)  # nobody reads any more
+        fall_silent(1, 2)

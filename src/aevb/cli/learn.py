@@ -30,9 +30,9 @@ _FILES = {
     "report.html": "all of it, to look at",
 }
 _ENDINGS = {
-    "converged": "the last {patience} no better",
-    "interrupted": "then interrupted",
-    "diverged": "then it diverged",
+    "converged": ", the last {patience} no better",
+    "interrupted": ", then interrupted",
+    "diverged": ", then it diverged",
 }
 _GUESSED = {  # as `VAE(likelihood="auto")` does
     "grey": "Bernoulli on grey levels, since all values lie in [0, 1]",
@@ -87,10 +87,10 @@ def learn(
     num_learn = trial.num_train + (0 if trial.valid is None else len(trial.valid))
     talk.say(f"{trial.dataset.title}: {num_learn:,} to learn from, {len(trial.test):,} kept aside.")
     if vae.likelihood == "auto" and vae.decoder is None:
-        _say_guess(trial, talk, " --likelihood sets another." * (checkpoint_every is not None and not goes_on))
-    num_seen = 0
+        _say_guess(trial, talk)
+    num_seen = samples_saved(output / CHECKPOINTS) if goes_on else 0
     if goes_on:
-        num_seen = _check_resumable(output, samples_saved(output / CHECKPOINTS), checkpoint_every)
+        _check_resumable(output, num_seen, checkpoint_every)
         talk.say(f"Going on with {output} from {num_seen:,} samples.")
     folder = output if goes_on else make_folder(output)
     if folder != output:
@@ -131,7 +131,7 @@ def learn(
 
 
 def _check_resumable(folder, num_seen, checkpoint_every):
-    """Refuse to begin anew in place of a model that is there; return how many samples were seen."""
+    """Refuse to begin anew in place of a model that is there."""
     if checkpoint_every is None:
         raise InputError("--resume goes on with what is saved on the way; leave out --checkpoint-every never.")
     if not num_seen and (folder / "model").exists():
@@ -139,7 +139,6 @@ def _check_resumable(folder, num_seen, checkpoint_every):
             f"--resume {folder}: it has a model, and nothing to go on with. To learn it again, in a folder of its own: "
             f"aevb fit --config {folder / 'config.toml'}"
         )
-    return num_seen
 
 
 def _fit_and_save(vae, trial, folder, saving, talk, interruptions):
@@ -234,9 +233,9 @@ def _leave_nothing(folder) -> bool:
     return True
 
 
-def _say_guess(trial, talk, hint):
+def _say_guess(trial, talk):
     kind = trial.binarization if trial.binarization in _GUESSED else "binary"
-    talk.say(f"Likelihood, guessed from the data: {_GUESSED[kind]}.{hint}")
+    talk.say(f"Likelihood, guessed from the data: {_GUESSED[kind]}. aevb fit --likelihood sets another.")
 
 
 def _say_numbers(talk, metrics, vae, num_test, seconds):
@@ -264,8 +263,6 @@ def _say_numbers(talk, metrics, vae, num_test, seconds):
             "A grey level counts as the probability that its pixel is on. Compare these numbers\n"
             "with others for grey levels only, not with those for binarized data."
         )
-    ended = (
-        f", {_ENDINGS[vae.stopped_because_].format(patience=vae.patience)}" if vae.stopped_because_ in _ENDINGS else ""
-    )
+    ended = _ENDINGS.get(vae.stopped_because_, "").format(patience=vae.patience)
     learning = metrics["training_seconds"]
     talk.say(f"\n{metrics['epochs']} epochs{ended}; {learning:.0f} s of learning, {seconds:.0f} s in all.\n")

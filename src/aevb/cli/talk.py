@@ -1,7 +1,6 @@
 """How commands speak: words on standard output, or one JSON object, or little at all."""
 
 import json
-import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -10,6 +9,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from cyclopts import Group, Parameter
+
+from aevb.cli.interruptions import fall_silent
 
 _GROUP = Group("Output", sort_key=2)
 Quiet = Annotated[bool, Parameter(negative=(), group=_GROUP, help="Say only where the results are.")]
@@ -75,7 +76,7 @@ def _print(text, stream):
     try:
         print(text, file=stream, flush=True)
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        fall_silent(stream.fileno())
 
 
 def _plain(value):

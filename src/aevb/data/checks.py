@@ -1,6 +1,5 @@
 """Bad input is refused before any work is done, with the argument, the place, the value, and what to do."""
 
-import difflib
 import inspect
 import numbers
 import operator
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 from sklearn.utils import check_random_state
 
-from aevb.errors import WrongTypeError, shown
+from aevb.errors import WrongTypeError, did_you_mean, shown
 from aevb.models import LIKELIHOODS
 
 _BLOCK_BYTES = 16_000_000  # data are looked at in blocks, so that a check does not need the memory of a copy
@@ -192,13 +191,8 @@ def check_options(what: str, options: dict, function: Callable, first: int = 0) 
     known = list(inspect.signature(function).parameters)[first:]
     for name in options:
         if name not in known:
-            hint = _did_you_mean(name, known)
+            hint = did_you_mean(name, known)
             raise ValueError(f"{what} has no option {name!r}.{hint} Its options are: {', '.join(known) or 'none'}.")
-
-
-def _did_you_mean(given, known):
-    close = difflib.get_close_matches(given, known, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 _KINDS = {int: (numbers.Integral, 2**31 - 1), float: (numbers.Real, float(np.finfo(np.float32).max))}
@@ -227,7 +221,7 @@ def check_parameter(
         choices = list(choices)
         if not (isinstance(value, str | None) and value in choices):
             names = [choice for choice in choices if isinstance(choice, str)]
-            hint = _did_you_mean(str(value).lower(), names)
+            hint = did_you_mean(str(value).lower(), names)
             allowed = ", ".join(repr(choice) for choice in choices)
             raise ValueError(f"{name}={shown(value)} is not known.{hint} Choose one of {allowed}.")
         return

@@ -72,14 +72,14 @@ def _carefully(path, names, width, label_column):
                 continue
             if len(cells) != width:
                 raise CsvError(
-                    f"line {reader.line_num} has {len(cells)} cells, the first line has {width}; give each as many"
+                    f"line {reader.line_num} has {len(cells)} cells, the first line has {width}; give each as many."
                 )
             if label is not None:
                 labels.append(cells.pop(label).strip())
             rows.append([_number(cell, reader.line_num, place, names, label) for place, cell in enumerate(cells)])
     if not rows or not rows[0]:
         size = f"{os.path.getsize(path):,} bytes"
-        raise CsvError(f"it has no {'columns' if rows else 'rows'} of numbers ({size}); give a line for each row")
+        raise CsvError(f"it has no {'columns' if rows else 'rows'} of numbers ({size}); give a line for each row.")
     if names is not None and label is not None:
         names = names[:label] + names[label + 1 :]
     return CsvContents(np.array(rows), names, np.array(labels) if label is not None else None)
@@ -95,7 +95,7 @@ def _number(cell, line, place, names, label):
         place += label is not None and place >= label
         column = f"column {names[place]!r}" if names else f"column {place}"
         advice = "encode words as numbers, or name the column of labels (--label-column)"
-        raise CsvError(f"line {line}, {column}: {cell[:40]!r} is not a number; {advice}") from None
+        raise CsvError(f"line {line}, {column}: {cell[:40]!r} is not a number; {advice}.") from None
 
 
 def _label_place(names, width, label_column):

@@ -60,7 +60,7 @@ def open_dataset(
         names = ", ".join(DATASETS)
         hint = did_you_mean(str(source), DATASETS)
         raise DataFileError(
-            f"{source} is neither a data set's name ({names}) nor a file (looked from {Path.cwd()}){hint}."
+            f"{source} is neither a data set's name ({names}) nor a file (looked from {Path.cwd()}).{hint}"
         )
     if label_column is not None and path.suffix not in WITH_LABEL_COLUMNS:
         raise DataFileError(

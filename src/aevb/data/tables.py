@@ -147,7 +147,7 @@ def parquet_table(path: Path, label_column: str | None = None) -> Table:
     file = _parquet_file(path)
     schema = file.schema_arrow
     if label_column is not None and label_column not in schema.names:
-        raise DataFileError(f"{path}: {no_column(label_column, schema.names)}.")
+        raise DataFileError(f"{path}: {no_column(label_column, schema.names)}")
     names = tuple(name for name in schema.names if name != label_column)
     types = [_arrow_number_type(schema.field(name).type) for name in names]
     words = [name for name, type_ in zip(names, types, strict=True) if type_ is None]
@@ -252,7 +252,7 @@ def reading(path, how):
     except DataFileError:
         raise
     except CsvError as error:
-        raise DataFileError(f"{path}: {error}.") from None
+        raise DataFileError(f"{path}: {error}") from None
     except (IsADirectoryError, PermissionError, FileNotFoundError) as error:
         raise DataFileError(f"{path} cannot be read: {error.strerror}. Give a file that can be.") from error
     except _DAMAGE as error:

@@ -17,7 +17,7 @@ from safetensors import numpy as safetensors
 
 from aevb.arrays import checksum, on_device
 from aevb.errors import shown
-from aevb.files import parse_json, written_whole
+from aevb.files import parse_json, plain, written_whole
 from aevb.models.parameters import named_leaves
 from aevb.training.position import Position
 
@@ -183,7 +183,7 @@ class Checkpoints:
             raise SaveError(error, self.folder) from error
 
     def _save(self, position):
-        numbers = _without_nan({name: value for name, value in vars(position).items() if name not in _ARRAYS})
+        numbers = plain({name: value for name, value in vars(position).items() if name not in _ARRAYS})
         about = {"purpose": self._purpose, "numbers": numbers, "has_best": position.best_state is not None}
         about["report_steps"] = [len(report[0]) for report in position.reports]
         arrays = {name: getattr(position, name) for name in _ARRAYS}
@@ -258,14 +258,7 @@ def _difference(name, before, now):
     return f"{name} was {shown(before)}, and is {shown(now)} now"
 
 
-def _without_nan(numbers):
-    """JSON knows no infinite numbers, and a held-out bound of hostile rows may be one."""
-    return {
-        **numbers,
-        "history": [{name: v if math.isfinite(v) else None for name, v in row.items()} for row in numbers["history"]],
-    }
-
-
 def _with_nan(numbers):
+    """JSON knows no infinite numbers, and a held-out bound of hostile rows may be one: it comes back as nan."""
     rows = [{name: math.nan if value is None else value for name, value in row.items()} for row in numbers["history"]]
     return {**numbers, "history": tuple(rows)}
