@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from aevb import tasks
 from aevb.conventions import MethodAndParameter, SilentCopies, Unsaved, available_if, unchanged_on_error
 from aevb.data.checks import check_parameter, check_rows, column_units, read_random_state
-from aevb.data.reading import read_array, read_matrix, read_training_data
+from aevb.data.reading import column_names, read_array, read_matrix, read_training_data
 from aevb.data.training_data import Wishes, open_training_data
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.files import check_folder, check_path
@@ -268,8 +268,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         with unchanged_on_error(self):
             if not self.__sklearn_is_fitted__():
                 X = read_matrix(self, X, reset=True)
-                any_support = self.decoder is not None
-                self.likelihood_, self.scale_ = read_training_data(X, self.likelihood, any_support=any_support)
+                self.likelihood_, self.scale_ = read_training_data(
+                    X, self.likelihood, any_support=self.decoder is not None, columns=column_names(self)
+                )
                 units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
                 models = self._start_models(units, self._keys().init)
                 history = []
@@ -445,7 +446,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         check_is_fitted(self)
         X = read_matrix(self, X, reset=False, name=name)
         # A decoder of the user's own has a support of its own.
-        check_rows(X, self.likelihood_ if self.decoder is None else None, scale=self._scale_of(X), name=name)
+        likelihood = self.likelihood_ if self.decoder is None else None
+        check_rows(X, likelihood, scale=self._scale_of(X), name=name, columns=column_names(self))
         return X
 
     def _scale_of(self, X):

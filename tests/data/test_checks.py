@@ -32,33 +32,42 @@ def data(**bad):
 @pytest.mark.parametrize(
     ("X", "likelihood", "words"),
     [
-        (data(_7_2=np.nan), "gaussian", "row 7, column 2 is nan (1 such value(s) in all): NaN and infinity"),
-        (data(_0_3=np.inf, _9_0=np.nan), "bernoulli", "row 0, column 3 is inf (2 such value(s)"),
+        (data(_7_2=np.nan), "gaussian", "row 7, column 2 is nan (1 such value): NaN and infinity"),
+        (data(_0_3=np.inf, _9_0=np.nan), "bernoulli", "row 0, column 3 is inf (2 such values"),
         (data(_4_1=-np.inf).astype(np.float32), "gaussian", "row 4, column 1 is -inf"),
         (
             data(_5_0=1e39),
             "gaussian",
-            "row 5, column 0 is 1e+39 (1 such value(s) in all): the model computes in float32",
+            "row 5, column 0 is 1e+39 (1 such value): the model computes in float32",
         ),
         (data(_5_1=-1e39), None, "row 5, column 1 is -1e+39"),
         (
             data(_8_3=1.5, _9_3=-1),
             "bernoulli",
-            "row 8, column 3 is 1.5 (2 such value(s) in all): likelihood='bernoulli'",
+            "row 8, column 3 is 1.5 (2 such values): likelihood='bernoulli'",
         ),
         (
             data(_2_0=-0.25),
             "sigmoid-gaussian",
-            "row 2, column 0 is -0.25 (1 such value(s) in all): likelihood='sigmoid-",
+            "row 2, column 0 is -0.25 (1 such value): likelihood='sigmoid-",
         ),
-        (np.full((4, 4), 2, np.uint8), "bernoulli", "row 0, column 0 is 2 (16 such value(s)"),
-        (np.full((4, 4), -1, np.int8), "bernoulli", "row 0, column 0 is -1 (16 such value(s)"),
+        (np.full((4, 4), 2, np.uint8), "bernoulli", "row 0, column 0 is 2 (16 such values"),
+        (np.full((4, 4), -1, np.int8), "bernoulli", "row 0, column 0 is -1 (16 such values"),
     ],
 )
 def test_rows_are_refused_with_place_value_and_advice(X, likelihood, words):
     with pytest.raises(ValueError, match=r"What to do: .+") as error:
         check_rows(X, likelihood)
     assert words in str(error.value)
+
+
+def test_rows_and_columns_are_named_as_they_are_where_they_come_from():
+    with pytest.raises(ValueError, match=r"big.parquet: the value at row 90, column 'age' is nan"):
+        check_rows(
+            data(_1_2=np.nan), None, name="big.parquet", row_numbers=range(89, 99), columns=["a", "b", "age", "d"]
+        )
+    with pytest.raises(ValueError, match="X: column 'b' is constant"):
+        check_columns_vary(np.zeros(2), np.array([1.0, 0.0]), ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -78,7 +87,7 @@ def test_good_rows_pass(X, likelihood, scale):
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (np.full(50, 3.0), "column 1 is constant (every row has 3.0; 1 such column(s))"),
+        (np.full(50, 3.0), "column 1 is constant (every row has 3.0; 1 such column)"),
         (1.7e9 + np.arange(50.0), "all rows lie between 1700000000.0 and 1700000049.0, the same number in float32"),
         (1e-42 * np.arange(50.0), "the same number in float32"),
     ],

@@ -55,6 +55,14 @@ def test_a_trial_keeps_rows_aside_and_the_rest_on_disk(tmp_path, kind):
         np.testing.assert_array_equal(trial.test_labels, left_out)
 
 
+@pytest.mark.usefixtures("_everything_is_large")
+def test_a_bad_row_has_its_own_number_though_only_some_are_looked_at(tmp_path):
+    path = tmp_path / "data.npy"
+    np.save(path, np.where(np.arange(3000)[:, None] < 2000, X, np.nan))
+    with pytest.raises(ValueError, match=r"data.npy: the value at row 2\d\d\d, column 0 is nan"):
+        prepare(DataSettings(str(path)))
+
+
 @pytest.mark.thorough
 @pytest.mark.usefixtures("_everything_is_large")
 def test_fit_streams_all_rows_but_those_kept_aside(tmp_path, monkeypatch):

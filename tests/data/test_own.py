@@ -156,6 +156,7 @@ HOSTILE = {
     "damaged parquet": (text("PAR1 hello PAR1"), ".parquet", "cannot be read"),
     "words in csv": (text("a,b\n1,2\n3,four\n"), ".csv", r"line 3, column 'b': 'four' is not a number"),
     "words without names": (text("1,2\n3,4\n5,x\n"), ".csv", r"line 3, column 1: 'x'"),
+    "semicolons": (text("a;b\n1;2\n3;4\n"), ".csv", r"line 2, column 'a;b': '1;2' is not a number; .* by commas"),
     "ragged csv": (text("1,2\n3\n"), ".csv", r"line 2 has 1 cells"),
     "empty csv": (text(""), ".csv", "no rows"),
     "names alone": (text("a,b\n"), ".csv", "no rows"),
@@ -193,7 +194,7 @@ def test_rows_with_missing_values_are_left_out_if_asked(tmp_path):
 
     path = tmp_path / "holes.csv"
     path.write_text("a,b,kind\n" + "\n".join(f"{n},{'' if n % 5 == 0 else n},{n % 2}" for n in range(40)))
-    with pytest.raises(ValueError, match=r"holes.csv: the value at row 0, column 1 is nan.*--drop-missing"):
+    with pytest.raises(ValueError, match=r"holes.csv: the value at row 0, column 'b' is nan.*--drop-missing"):
         prepare(DataSettings(str(path), label_column="kind"))
     trial = prepare(DataSettings(str(path), label_column="kind", drop_missing=True))
     rows, labels = np.concatenate([trial.train, trial.test]), np.concatenate([trial.train_labels, trial.test_labels])

@@ -3,7 +3,7 @@
 import inspect
 import numbers
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -16,7 +16,13 @@ _BLOCK_BYTES = 16_000_000  # data are looked at in blocks, so that a check does 
 
 
 def check_rows(
-    X: np.ndarray, likelihood: str | None, *, scale: float = 1.0, name: str = "X", first_row: int = 0
+    X: np.ndarray,
+    likelihood: str | None,
+    *,
+    scale: float = 1.0,
+    name: str = "X",
+    row_numbers: Sequence[int] | np.ndarray | None = None,
+    columns: Sequence[str] | None = None,
 ) -> None:
     """Check the values of a data matrix for a likelihood.
 
@@ -25,12 +31,13 @@ def check_rows(
         likelihood: A key of ``LIKELIHOODS``; None for one that takes any number.
         scale: What stored values are multiplied by before they are used.
         name: What the rows are part of, for the message.
-        first_row: Number of the first of them there.
+        row_numbers: (N,), the numbers that the rows have there, if not 0, 1, ...
+        columns: (D,), the columns' names, if they have any.
 
     Raises:
         ValueError: Naming the first bad row and column and its value.
     """
-    place = name, first_row
+    place = name, range(len(X)) if row_numbers is None else row_numbers, columns
     if np.issubdtype(X.dtype, np.floating):
         _refuse(X, place, lambda x: ~np.isfinite(x), "NaN and infinity are not data here", "drop or fill those rows")
         if X.dtype == np.float64:
@@ -43,12 +50,13 @@ def check_rows(
         _refuse(X, place, lambda x: (x < 0) | (x * scale > 1), reason, advice)
 
 
-def check_columns_vary(low: np.ndarray, high: np.ndarray) -> None:
+def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str] | None = None) -> None:
     """Refuse a column that is constant in float32: a Gaussian can make its likelihood there as large as it likes.
 
     Args:
         low: (D,), the columns' smallest values.
         high: (D,), their largest.
+        columns: (D,), their names, if they have any.
     """
     low, high = low.astype(np.float64), high.astype(np.float64)
     float32 = np.finfo(np.float32)
@@ -61,9 +69,10 @@ def check_columns_vary(low: np.ndarray, high: np.ndarray) -> None:
             values = f"all rows lie between {low[column]} and {high[column]}, the same number in float32"
         are_grey_levels = low.min() >= 0 and 1 < high.max() <= 255
         hint = "If these are grey levels from 0 to 255, give X / 255 or X.astype('uint8'). " * bool(are_grey_levels)
+        count = _counted(constant.size, "such column")
         raise ValueError(
-            f"X: column {column} is constant ({values}; {constant.size} such column(s)). Under a Gaussian likelihood "
-            f"its density has no bound. {hint}Drop it with sklearn.feature_selection.VarianceThreshold(){advice}."
+            f"X: {_column(column, columns)} is constant ({values}; {count}). Under a Gaussian likelihood its density "
+            f"has no bound. {hint}Drop it with sklearn.feature_selection.VarianceThreshold(){advice}."
         )
 
 
@@ -100,11 +109,19 @@ def _refuse(X, place, is_bad: Callable, reason, advice):
             first = seen + row, column
         seen += len(block)
     if first is not None:
-        name, first_row = place
+        name, row_numbers, columns = place
         raise ValueError(
-            f"{name}: the value at row {first_row + first[0]}, column {first[1]} is {X[first].item()!r} "
-            f"({count} such value(s) in all): {reason}. What to do: {advice}."
+            f"{name}: the value at row {row_numbers[first[0]]}, {_column(first[1], columns)} is {X[first].item()!r} "
+            f"({_counted(count, 'such value')}): {reason}. What to do: {advice}."
         )
+
+
+def _column(number, names):
+    return f"column {number}" if names is None else f"column {str(names[number])!r}"
+
+
+def _counted(count, what):
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 @contextmanager

@@ -95,6 +95,8 @@ def _number(cell, line, place, names, label):
         place += label is not None and place >= label
         column = f"column {names[place]!r}" if names else f"column {place}"
         advice = "encode words as numbers, or name the column of labels (--label-column)"
+        if ";" in cell or "\t" in cell:
+            advice = "separate cells by commas"
         raise CsvError(f"line {line}, {column}: {cell[:40]!r} is not a number; {advice}.") from None
 
 

@@ -1,5 +1,6 @@
 """How a user's matrix is read: which likelihood it is for, and what its stored values mean."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,11 @@ def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarra
     """Return X as a matrix of numbers, with scikit-learn's checks of its form and of its columns' names."""
     with explained(X, name):
         return _numbers(validate_data(estimator, _with_holes(X), reset=reset, **_FORM), name)
+
+
+def column_names(estimator) -> Sequence[str] | None:
+    """Return the names of the columns that an estimator learns from, if they have any."""
+    return getattr(estimator, "feature_names_in_", None)
 
 
 def read_array(X: Any, name: str) -> np.ndarray:
@@ -56,20 +62,23 @@ def number_type(dtype) -> np.dtype | None:
     return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)  # JAX would cut 64-bit integers short
 
 
-def read_training_data(X: np.ndarray, likelihood: str, *, any_support: bool) -> Reading:
+def read_training_data(
+    X: np.ndarray, likelihood: str, *, any_support: bool, columns: Sequence[str] | None = None
+) -> Reading:
     """Decide how X is read, and refuse what the likelihood cannot take.
 
     Args:
         X: (N, D).
         likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
         any_support: Whether a decoder of the user's own decides what values are allowed.
+        columns: (D,), the columns' names, if they have any.
     """
     if len(X) < 2:
         raise ValueError(f"X has n_samples = {len(X)}; learning needs at least 2 rows.")
     reading = decide(X.dtype, X.min(), X.max(), likelihood)
-    check_rows(X, None if any_support else reading.likelihood, scale=reading.scale)
+    check_rows(X, None if any_support else reading.likelihood, scale=reading.scale, columns=columns)
     if LIKELIHOODS[reading.likelihood].density and not any_support:
-        check_columns_vary(X.min(axis=0), X.max(axis=0))
+        check_columns_vary(X.min(axis=0), X.max(axis=0), columns)
     return reading
 
 

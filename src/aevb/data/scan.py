@@ -63,7 +63,7 @@ def scan(
     reading = decide(dtype, low.min(), high.max(), likelihood)
     _check(tables, np.stack([low, high]), None if any_support else reading.likelihood, reading.scale)
     if LIKELIHOODS[reading.likelihood].density and not any_support:
-        check_columns_vary(low, high)
+        check_columns_vary(low, high, tables[0].columns)
     units = None
     if moments is not None and _wants_units(reading.likelihood):
         units = units_of(moments.mean, moments.squares / moments.count)
@@ -128,5 +128,6 @@ def _check(tables, extremes, likelihood, scale):
             check_rows(extremes, likelihood, scale=scale)
     except ValueError:
         for table, first, rows in blocks(tables):
-            check_rows(rows, likelihood, scale=scale, name=table.name, first_row=first)
+            numbers = range(first, first + len(rows))
+            check_rows(rows, likelihood, scale=scale, name=table.name, row_numbers=numbers, columns=table.columns)
         raise

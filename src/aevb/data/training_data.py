@@ -12,7 +12,7 @@ from aevb.data.batch_feed import BatchFeed
 from aevb.data.binarization import DynamicBinarization, binarize, level_scale
 from aevb.data.checks import check_rows, column_units
 from aevb.data.file_feed import FileFeed, row_bytes
-from aevb.data.reading import Reading, read_matrix, read_training_data
+from aevb.data.reading import Reading, column_names, read_matrix, read_training_data
 from aevb.data.scan import NO_ROWS, blocks, scan
 from aevb.data.tables import SomeRows, memmap_table, open_tables
 from aevb.models import LIKELIHOODS
@@ -83,8 +83,9 @@ def gives_batches(X) -> bool:
     return not is_array and (callable(X) or hasattr(X, "__iter__"))
 
 
-def _from_matrix(X, wishes, key, estimator=None):
-    reading = read_training_data(X, wishes.likelihood, any_support=wishes.any_support)
+def _from_matrix(X, wishes, key, estimator):
+    columns = column_names(estimator)
+    reading = read_training_data(X, wishes.likelihood, any_support=wishes.any_support, columns=columns)
     source = Source(X, reading.scale)
     if wishes.validation_data is not None:
         held_out = _given_rows(estimator, wishes, reading)
@@ -100,7 +101,7 @@ def _from_levels(estimator, X: DynamicBinarization, wishes, key):
     scale, reading = level_scale(levels), Reading("bernoulli", 1.0)
     if wishes.likelihood not in ("auto", "bernoulli"):
         raise ValueError(f"likelihood={wishes.likelihood!r}: binary draws are for 'bernoulli'.")
-    read_training_data(levels, "bernoulli", any_support=False)
+    read_training_data(levels, "bernoulli", any_support=False, columns=column_names(estimator))
     source = Source(levels, scale, is_dynamic=True)
     if wishes.validation_data is not None:
         held_out = _given_rows(estimator, wishes, reading)
@@ -117,7 +118,7 @@ def _given_rows(estimator, wishes, reading):
     rows = read_matrix(estimator, wishes.validation_data, reset=False)
     likelihood = None if wishes.any_support else reading.likelihood
     scale = reading.scale if rows.dtype == np.uint8 else 1.0
-    check_rows(rows, likelihood, scale=scale, name="validation_data")
+    check_rows(rows, likelihood, scale=scale, name="validation_data", columns=column_names(estimator))
     return np.arange(len(rows)), Source(rows, scale)
 
 
@@ -139,7 +140,7 @@ def _from_tables(estimator, tables, wishes, key, left_out=NO_ROWS):
     if names is not None and not len(left_out):  # then whoever left them out goes on with arrays
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     if is_small:
-        return _from_matrix(X, wishes, key)
+        return _from_matrix(X, wishes, key, estimator)
     num_held_out = _num_held_out(num_rows - len(left_out), wishes.held_out_fraction, MAX_HELD_OUT)
     num_drawn = num_held_out + len(left_out)  # enough, if all that are left out are among them
     drawn = _generator(key).choice(num_rows, num_drawn, replace=False, shuffle=len(left_out) > 0)
@@ -160,12 +161,15 @@ def _from_batches(estimator, X, wishes):
     def read(batch, is_first):
         rows = read_matrix(estimator, batch, reset=is_first)
         if reading is not None:
-            check_rows(rows, None if wishes.any_support else reading.likelihood, scale=reading.scale)
+            likelihood = None if wishes.any_support else reading.likelihood
+            check_rows(rows, likelihood, scale=reading.scale, columns=column_names(estimator))
         return rows
 
     feed = BatchFeed(X, read, wishes.batch_size)
     try:
-        reading = read_training_data(feed.head, wishes.likelihood, any_support=wishes.any_support)
+        reading = read_training_data(
+            feed.head, wishes.likelihood, any_support=wishes.any_support, columns=column_names(estimator)
+        )
     except ValueError as error:
         raise ValueError(f"the first {len(feed.head)} rows of the batches: {error}") from None
     feed.scale = reading.scale

@@ -114,7 +114,8 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     try:
         # Here, where a row's number is that in the file.
         likelihood = None if settings.binarization in (None, "grey") else "bernoulli"
-        check_rows(dataset.rows, likelihood, scale=level_scale(dataset.rows), name=settings.source)
+        scale = level_scale(dataset.rows)
+        check_rows(dataset.rows, likelihood, scale=scale, name=settings.source, columns=dataset.columns)
     except ValueError as error:
         has_holes = np.isnan(dataset.rows).any() and not np.isinf(dataset.rows).any()
         raise ValueError(f"{error} Or leave them out: --drop-missing." if has_holes else str(error)) from None
@@ -144,9 +145,10 @@ def _prepare_large(settings, tables, shape, image_shape):
     rng = np.random.default_rng(settings.seed)
     chosen = rng.choice(num_rows, min(min(num_test, MAX_ROWS) + MAX_ROWS, num_rows), replace=False)
     test, shown = np.sort(chosen[: min(num_test, MAX_ROWS)]), np.sort(chosen[min(num_test, MAX_ROWS) :])
-    rows = pick(tables, np.sort(chosen))
-    check_rows(rows, None, name=settings.source)
-    is_test = np.isin(np.sort(chosen), test)
+    chosen = np.sort(chosen)
+    rows = pick(tables, chosen)
+    check_rows(rows, None, name=settings.source, row_numbers=chosen, columns=tables[0].columns)
+    is_test = np.isin(chosen, test)
     every = own_labels(Path(settings.source), settings.label_column, num_rows)
     labels = (None, None) if every is None else (every[shown], every[test])
     dataset = Dataset(settings.source, rows, None, shape, "", columns=tables[0].columns)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aevb.data.checks import check_options, check_parameter, check_rows
-from aevb.data.reading import read_array, read_matrix
+from aevb.data.reading import column_names, read_array, read_matrix
 from aevb.errors import shown
 from aevb.models import LIKELIHOODS, has_real_support
 from aevb.tasks.conditional import Completion, complete
@@ -220,7 +220,8 @@ class TaskMethods:
         check_options("conditioning", options, complete, NUM_TASK_ARGUMENTS)
         X = read_matrix(self, X, reset=False)
         seen = np.where(np.isnan(X), 0, X) if may_miss and np.issubdtype(X.dtype, np.floating) else X
-        check_rows(seen, None if any_range or self.decoder is not None else self.likelihood_, scale=self._scale_of(X))
+        likelihood = None if any_range or self.decoder is not None else self.likelihood_
+        check_rows(seen, likelihood, scale=self._scale_of(X), columns=column_names(self))
         return X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
 
     def _image_shape(self, image_shape):
