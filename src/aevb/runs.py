@@ -16,6 +16,7 @@ from typing import Any
 
 from aevb.files import written_whole
 
+CHECKPOINTS = "checkpoints"  # the folder of a run in which it is saved on the way
 TABLES = ("run", "data", "model")  # of a `config.toml`
 _PACKAGES = ("aevb", "equinox", "jax", "numpy", "numpyro", "optax", "scikit-learn")
 

@@ -207,6 +207,24 @@ def test_a_finished_model_is_not_replaced_by_a_new_beginning(more, tmp_path, cap
     assert len(load(tmp_path / "digits" / "model").history_) == 2
 
 
+def test_a_damaged_model_is_written_anew(tmp_path, capsys):
+    folder = tmp_path / "digits"
+    assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path)]) == 0
+    codes = load(folder / "model").transform(DIGITS)
+    (arrays,) = (folder / "model").glob("*.safetensors")
+    arrays.write_bytes(arrays.read_bytes()[:-1])
+    assert run(["sample", str(tmp_path)]) == 2
+    assert f"it has no config.toml. Runs in {tmp_path}: digits." in capsys.readouterr().err
+    assert run(["sample", str(folder)]) == 2
+    assert f"its checksum is not the one in model.json. aevb fit --resume {folder}" in capsys.readouterr().err
+    assert run(["fit", "--resume", str(folder)]) == 0
+    np.testing.assert_array_equal(load(folder / "model").transform(DIGITS), codes)
+    shutil.rmtree(folder / "checkpoints")
+    arrays.write_bytes(b"")
+    assert run(["sample", str(folder)]) == 2
+    assert "--resume" not in capsys.readouterr().err
+
+
 def test_nobody_has_to_listen(tmp_path, monkeypatch):
     """As of `aevb fit ... 2>&1 | head -1`, or a terminal that is gone."""
 

@@ -13,12 +13,11 @@ from aevb.cli.options import written
 from aevb.cli.output import check_folder
 from aevb.cli.talk import InputError, Talk
 from aevb.cli.waiting import waiting
-from aevb.runs import new_run_folder, write_config
+from aevb.runs import CHECKPOINTS, new_run_folder, write_config
 
 if TYPE_CHECKING:
     from aevb.data.trial import DataSettings
 
-CHECKPOINTS = "checkpoints"  # of a run's folder
 _FILES = {
     "model/": "the model: aevb.load",
     "metrics.json": "the numbers above, and how they came about",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aevb.cli.talk import InputError
 from aevb.cli.waiting import waiting
-from aevb.runs import read_config
+from aevb.runs import CHECKPOINTS, read_config
 
 if TYPE_CHECKING:
     from aevb.data.trial import DataSettings, Trial
@@ -37,8 +37,10 @@ def config_of(folder: Path) -> Path:
         InputError: This is not the folder of a run.
     """
     if not (folder / "config.toml").is_file():
-        found = sorted(path.parent.name for path in folder.parent.glob("*/config.toml"))
-        hint = f" Runs in {folder.parent}: {', '.join(found)}." if found else ""
+        found = {
+            place: sorted(path.parent.name for path in place.glob("*/config.toml")) for place in (folder, folder.parent)
+        }
+        hint = next((f" Runs in {place}: {', '.join(names)}." for place, names in found.items() if names), "")
         raise InputError(f"{folder} is not the folder of a run: it has no config.toml.{hint}")
     return folder / "config.toml"
 
@@ -53,10 +55,16 @@ def open_run(folder: Path) -> Run:
     if not (folder / "model").is_dir():
         raise InputError(f"{folder} has no model yet; aevb fit --resume {folder} goes on with the run.")
     with waiting("Loading JAX and the model"):
-        from aevb import load
+        from aevb import ModelFileError, load
         from aevb.data.trial import DataSettings
+        from aevb.training.checkpoint import samples_saved
 
-        vae = load(folder / "model")
+        try:
+            vae = load(folder / "model")
+        except ModelFileError as error:
+            if not samples_saved(folder / CHECKPOINTS):
+                raise
+            raise InputError(f"{error} aevb fit --resume {folder} writes it anew.") from None
     vae.progress = False
     try:
         data = DataSettings.of(tables.get("data", {}))
