@@ -236,6 +236,11 @@ def test_automatic_likelihood(X, likelihood, scale, monkeypatch):
     assert np.isfinite(vae.score(X))
 
 
+def test_halvings_of_the_learning_rate_are_told(monkeypatch):
+    monkeypatch.setattr("aevb.vae.train_on", lambda learner, state, *_, **__: Trained(state, halvings=2))
+    assert small(learning_rate=0.02).fit(BINARY).learning_rate_ == 0.005
+
+
 def test_bytes_are_grey_levels():
     from_bytes, from_floats = small().fit(GREY), small().fit(GREY / 255)
     for left, right in zip(arrays(from_bytes), arrays(from_floats), strict=True):

@@ -242,7 +242,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             )
             if trained.stopped_because == "interrupted" and not trained.history:
                 raise KeyboardInterrupt  # nothing was learned that could be kept
-        self._keep(learner, trained.state)
+        self._keep(learner, trained)
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
         if trained.error is not None:
             trained.error.add_note("What was learned before is kept in the model.")
@@ -286,7 +286,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             learner, state = self._streaming_learner(models, key)
             setting = {"key": key, "batch_size": self.batch_size, "max_epochs": 1}
             trained = train(learner, state, self._source(X), np.arange(len(X)), **setting)
-        self._keep(learner, trained.state)
+        self._keep(learner, trained)
         self._streaming = Unsaved((self._learner_setting(), id(self.generative_), learner, trained.state))
         samples = history[-1]["samples"] if history else 0
         history += [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
@@ -566,9 +566,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Return what `split` takes apart for a file: an encoder that only searches has nothing of its own."""
         return self.generative_, self.recognition_ if self.amortized else None
 
-    def _keep(self, learner, state):
-        self.generative_, self.recognition_ = learner.models(state)
-        self._optimizer_state = state.optimizer_state
+    def _keep(self, learner, trained):
+        self.generative_, self.recognition_ = learner.models(trained.state)
+        self._optimizer_state = trained.state.optimizer_state
+        self.learning_rate_ /= 2**trained.halvings
 
     def get_params(self, deep=True):
         """Return the constructor's arguments by name."""

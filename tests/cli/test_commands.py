@@ -255,7 +255,7 @@ def test_a_table_is_shown_by_its_columns(table, tmp_path, capsys):
         (["fit", "--config", "broken.toml"], "broken.toml is not TOML"),
         (["fit", "--config", "unknown.toml"], "unknown.toml: [model] latent_dims: VAE has no such argument"),
         (["fit", "words.csv"], "words.csv: line 3, column 'b': 'x' is not a number"),
-        (["fit", "hole.csv"], "hole.csv: the value at row 1, column 1 is nan"),
+        (["fit", "hole.csv"], "hole.csv: the value at row 1, column 'b' is nan"),
         (["sample", "nowhere"], "nowhere is not the folder of a run"),
         (["data", "get", "mnits"], "Did you mean 'mnist'"),
     ],

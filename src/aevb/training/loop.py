@@ -47,6 +47,7 @@ class Trained:
     history: list[dict] = field(default_factory=list)
     stopped_because: str = "max_epochs"
     error: BaseException | None = None  # of data, or of a disk, that failed after something was learned
+    halvings: int = 0  # of the learning rate
 
 
 def train(
@@ -205,7 +206,7 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
     if now.reports and not now.history and stopped_because in ("interrupted", "failed", "diverged"):
         now = record(now, epoch)  # of an epoch that may be days long, the part that was done
     best = now.state if now.best_state is None else now.best_state
-    return Trained(best, list(now.history), stopped_because, failure)
+    return Trained(best, list(now.history), stopped_because, failure, now.halvings)
 
 
 def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position:
