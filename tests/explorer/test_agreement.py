@@ -61,13 +61,15 @@ def in_the_page(page, vae, arrays, *data):
     return page.evaluate(IN_THE_PAGE, [describe(vae), table, text, *(array.tolist() for array in data)])
 
 
-def largest_error(found, expected):
+def largest_error(found, expected, least_kl=0.0):
     """Relative to each number, or to the largest of a kind for what may be near 0; log-densities may be near 0 too."""
     errors = {}
     for name, values in expected.items():
         values, got = np.asarray(values).ravel(), np.asarray(found[name])
         if values.size:
             scale = np.abs(values) if name in ("kl", "bound", "sigma", "std") else np.abs(values).max()
+            if name == "kl":
+                scale = np.maximum(scale, least_kl)
             if name == "bound" and np.size(expected["std"]):
                 scale = np.maximum(scale, D)  # a nat for each column
             errors[name] = np.max(np.abs(got - values) / scale)
@@ -93,7 +95,8 @@ def test_networks_kl_and_bound_agree_with_jax(calculator, random_vae, likelihood
     exact = in_the_page(calculator, vae, single, X, Z, epsilon)
     assert max(largest_error(exact, expected).values()) < 5e-5
     np.testing.assert_allclose(exact["one"], exact["mean"][:D], rtol=1e-5)  # one z and many take different loops
-    errors = largest_error(in_the_page(calculator, vae, half, X, Z, epsilon), expected)
+    # Weights of eleven bits: near the prior, the KL divergence is right to a ten-thousandth of a nat.
+    errors = largest_error(in_the_page(calculator, vae, half, X, Z, epsilon), expected, least_kl=0.1)
     assert max(errors.values()) < 1e-3
 
 
