@@ -63,10 +63,18 @@ def test_gaussian_is_eq_12(mean):
 
 
 def test_sigmoid_means_stay_in_the_unit_interval():
-    decoder = drawn(GaussianMLP(2, (5,), 4, mean="sigmoid"))
-    means = jax.jit(jax.vmap(lambda z: decoder(z).mean))(jnp.asarray(5 * RNG.normal(size=(100, 2))))
+    decoder, plain = (drawn(GaussianMLP(2, (5,), 4, mean=mean)) for mean in ("sigmoid", "identity"))
+    z = jnp.asarray(5 * RNG.normal(size=(100, 2)))
+    means, before = (jax.jit(jax.vmap(lambda z, model=model: model(z).mean))(z) for model in (decoder, plain))
     assert ((means > 0) & (means < 1)).all()
-    assert means.max() - means.min() > 0.5
+    np.testing.assert_allclose(means, 1 / (1 + np.exp(-before)), rtol=1e-5)
+
+
+def test_what_is_not_known_is_refused_when_it_is_made():
+    with pytest.raises(ValueError, match=r"mean: got 'linear', expected one of \('identity', 'sigmoid'\)"):
+        GaussianMLP(2, (5,), 4, mean="linear")
+    with pytest.raises(ValueError, match="activation: got 'step', expected one of"):
+        BernoulliMLP(2, (5,), 4, "step")
 
 
 def test_rescaled_densities_are_in_the_units_of_x():

@@ -15,9 +15,9 @@ from jax import Array
 from aevb.distributions import LogScaleNormal
 from aevb.networks import MLP
 
-MAX_LOG_VARIANCE = (
-    10.0  # of what is as the network says: standard deviations from 0.007 to 150, in the units it works in
-)
+# Of what is as the network says: standard deviations from 0.007 to 150, in the units it works in.
+MAX_LOG_VARIANCE = 10.0
+_MEANS: dict[str, Callable[[Array], Array]] = {"identity": lambda mu: mu, "sigmoid": jax.nn.sigmoid}
 
 
 class BernoulliMLP(eqx.Module):
@@ -85,15 +85,15 @@ class GaussianMLP(eqx.Module):
     def __init__(
         self, in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh", mean: str = "identity"
     ):
+        if mean not in _MEANS:
+            raise ValueError(f"mean: got {mean!r}, expected one of {tuple(_MEANS)}.")
         self.network = MLP(in_size, hidden, 2 * out_size, activation)
         self.mean = mean
 
     def __call__(self, condition: Array) -> dist.Distribution:
         """Return the distribution at one condition, or at each of several (..., in_size)."""
         mu, log_variance = jnp.split(self.network(condition), 2, axis=-1)
-        if self.mean == "sigmoid":
-            mu = jax.nn.sigmoid(mu)
-        return LogScaleNormal(mu, limited(log_variance) / 2, validate_args=False).to_event(1)
+        return LogScaleNormal(_MEANS[self.mean](mu), limited(log_variance) / 2, validate_args=False).to_event(1)
 
 
 def limited(log_variance: Array) -> Array:

@@ -68,6 +68,8 @@ class MLP(eqx.Module):
     activation: str = eqx.field(static=True)
 
     def __init__(self, in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh"):
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation: got {activation!r}, expected one of {tuple(ACTIVATIONS)}.")
         sizes = (in_size, *hidden, out_size)
         self.layers = tuple(Linear(*pair) for pair in pairwise(sizes))
         self.activation = activation
