@@ -4,7 +4,10 @@ import multiprocessing
 import signal
 import time
 
+import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
+import optax
 import pytest
 
 from aevb import VAE
@@ -41,6 +44,23 @@ def test_another_run_is_refused(tmp_path, arguments, data, words):
     VAE(**SMALL).set_params(max_epochs=1).fit(X, checkpoint=tmp_path)
     with pytest.raises(ValueError, match=f"belongs to another run: its {words}"):
         VAE(**{**SMALL, **arguments}).fit(data, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "now"),
+    [
+        ("prior", dist.Normal(jnp.zeros(2), 1.0).to_event(1), dist.Normal(jnp.full(2, 5.0), 1.0).to_event(1)),
+        ("optimizer", optax.adam(1e-3), optax.adam(1e-1)),
+    ],
+)
+def test_another_part_of_ones_own_is_another_run(name, before, now, tmp_path):
+    short = {**SMALL, "max_epochs": 1, "latent_dim": 2}
+    VAE(**short, **{name: before}).fit(X, checkpoint=tmp_path)
+    VAE(**short, **{name: before}).fit(X, checkpoint=tmp_path)
+    for other in ({name: now}, {}):
+        words = rf"belongs to another run: its (own parts|arguments) are others: {name} was"
+        with pytest.raises(ValueError, match=words):
+            VAE(**short, **other).fit(X, checkpoint=tmp_path)
 
 
 def test_other_chunks_are_another_run(tmp_path, monkeypatch):
@@ -114,7 +134,7 @@ def test_killed_two_hundred_times_it_ends_as_if_it_had_not_been(tmp_path, monkey
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "programs"))
     forks = multiprocessing.get_context("forkserver")  # of a process that has imported everything, and computed nothing
     forks.set_forkserver_preload(["aevb.vae", "aevb.training.loop", "numpyro", "optax", "sklearn.utils.validation"])
-    folder, chance, saved = tmp_path / "run", np.random.default_rng(0), 0
+    folder, chance, saved, half_written = tmp_path / "run", np.random.default_rng(0), 0, 0
     for _ in range(200):
         process = forks.Process(target=exec, args=(PROGRAM, {"X": X, "folder": folder}))
         process.start()
@@ -126,8 +146,10 @@ def test_killed_two_hundred_times_it_ends_as_if_it_had_not_been(tmp_path, monkey
         assert process.exitcode == -signal.SIGKILL
         before, saved = saved, samples_saved(folder)
         assert saved > before
+        half_written += any(folder.glob(".chunk-*"))
         for path in folder.glob("chunk-*"):
             read_about(path)
+    assert half_written > 10
     monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 3)
     setting = {**SMALL, "max_epochs": saved // 360 + 2, "patience": None}
     same(VAE(**setting).fit(X, checkpoint=folder), VAE(**setting).fit(X))

@@ -32,7 +32,7 @@ from aevb.persistence import written_arguments
 from aevb.settings import check_settings, learns_an_encoder, learns_from_batches
 from aevb.tasks.methods import TaskMethods
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
-from aevb.training.checkpoint import Checkpoints
+from aevb.training.checkpoint import Checkpoints, mark_of_network, mark_of_optimizer
 from aevb.training.progress import ShareDone
 
 
@@ -440,7 +440,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         arguments, own_networks = written_arguments(self)
         for name in ("max_epochs", "progress"):
             del arguments[name]
-        return Checkpoints(folder, {"arguments": arguments, "own": own_networks, "data": fingerprint}, every)
+        own = {name: mark_of_network(getattr(self, name)) for name in own_networks}
+        if not isinstance(self.optimizer, str):
+            own["optimizer"] = mark_of_optimizer(self.optimizer)
+        return Checkpoints(folder, {"arguments": arguments, "own parts": own, "data": fingerprint}, every)
 
     def _check_new_data(self, X, name="X"):
         check_is_fitted(self)

@@ -7,7 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -175,6 +177,14 @@ def test_a_disk_that_fills_up_costs_nothing(fails, tmp_path, monkeypatch, capsys
     assert len(load(kept[1]).history_) == 2
 
 
+def test_a_disk_that_fills_up_after_the_model_was_saved(tmp_path, monkeypatch, capsys):
+    fill_the_disk(monkeypatch, [tmp_path / "digits" / ".history.csv"])
+    assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path)]) == 2
+    folder = tmp_path / "digits"
+    assert f"The model is in {folder / 'model'}; aevb report {folder} writes the rest." in capsys.readouterr().err
+    assert len(load(folder / "model").history_) == 2
+
+
 def test_the_command_that_failed_goes_on_when_there_is_space_again(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         fill_the_disk(patch, [tmp_path / "digits" / "model"])
@@ -273,6 +283,27 @@ def test_a_signal_waits_until_the_model_is_saved(first, second, tmp_path, monkey
     )  # the second epoch was not recorded
 
 
+@pytest.mark.parametrize("moment", ["aevb.training.loop.Progress.__exit__", "aevb.vae.VAE.fit"])
+def test_a_first_ctrl_c_after_the_last_epoch_loses_nothing(moment, tmp_path, monkeypatch, capsys):
+    """While the bar or the thread that reads ahead ends, or between learning and saving."""
+    owner, name = moment.rsplit(".", 1)
+    module, kind = owner.rsplit(".", 1)
+    place = getattr(sys.modules[module], kind)
+    ends = getattr(place, name)
+
+    def signalled(*arguments, **keywords):
+        result = ends(*arguments, **keywords)
+        signal.raise_signal(signal.SIGINT)
+        return result
+
+    monkeypatch.setattr(place, name, signalled)
+    options = ["--max-epochs", "2", "--out", str(tmp_path), "--checkpoint-every", "never"]
+    assert run(["fit", *TINY, *options]) == 130
+    assert len(load(tmp_path / "digits" / "model").history_) == 2
+    captured = capsys.readouterr()
+    assert str(tmp_path / "digits") in captured.out + captured.err
+
+
 @pytest.mark.thorough
 def test_a_run_that_diverges_at_once_says_so_and_has_its_report(tmp_path, monkeypatch, capsys):
     def check(report, state, first_step):
@@ -312,9 +343,43 @@ def test_a_run_ended_from_outside_goes_on_to_the_same_end(number, tmp_path):
     same(tmp_path / "digits", tmp_path / "whole")
 
 
-def test_a_folder_that_is_read_only_is_refused(tmp_path, capsys):
-    tmp_path.chmod(0o500)
-    if os.access(tmp_path, os.W_OK):
-        pytest.skip("nothing is forbidden to this user")
-    assert run(["fit", *TINY, "--out", str(tmp_path)]) == 2
+@pytest.fixture
+def somebodys():
+    """A folder of a user who runs the test, and to whom something can be forbidden: not root."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    folder = Path(tempfile.mkdtemp())
+    yield folder
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir():
+            path.chmod(0o700)
+    shutil.rmtree(folder)
+    if is_root:
+        os.seteuid(0)
+
+
+def test_a_folder_that_is_read_only_is_refused(somebodys, capsys, monkeypatch):
+    monkeypatch.setattr("aevb.vae.VAE.fit", lambda *_, **__: pytest.fail("it learned"))
+    folder = somebodys / "mine"
+    folder.mkdir()
+    folder.chmod(0o500)
+    assert run(["fit", *TINY, "--out", str(folder)]) == 2
     assert "cannot write there" in capsys.readouterr().err
+
+
+def test_a_folder_that_becomes_read_only_costs_nothing(somebodys, capsys, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(somebodys))
+    folder, advance = somebodys / "mine", Progress.advance
+
+    def forbid(*arguments):
+        (folder / "digits").chmod(0o500)
+        (folder / "digits" / "checkpoints").chmod(0o500)
+        advance(*arguments)
+
+    monkeypatch.setattr(Progress, "advance", forbid)
+    assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(folder)]) == 2
+    said = capsys.readouterr().err
+    kept = re.search(r"What was learned is kept in (\S+);", said)
+    assert kept is not None, said
+    assert len(load(kept[1]).history_) == 2

@@ -15,6 +15,7 @@ from aevb.models import BayesianGenerativeModel, split, standard_models
 from aevb.networks import initialize
 from aevb.training import Resident, Source, feed, train_on
 from aevb.training.checkpoint import (
+    FORMAT,
     CheckpointError,
     Checkpoints,
     locked,
@@ -152,6 +153,40 @@ def test_a_damaged_file_is_passed_over(tmp_path):
     with pytest.warns(RuntimeWarning, match="damaged: its checksum is wrong. Going on from the one before"):
         found = run(AEVB, Checkpoints(tmp_path, PURPOSE))
     assert eqx.tree_equal(found.state, run(AEVB).state)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EACCES])
+def test_what_cannot_be_read_now_is_not_taken_for_damaged(code, tmp_path, monkeypatch):
+    run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
+    before = sorted(tmp_path.iterdir())
+
+    def fail(path):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", fail)
+    for read in (lambda: run(AEVB, Checkpoints(tmp_path, PURPOSE)), lambda: samples_saved(tmp_path)):
+        with pytest.raises(OSError, match=os.strerror(code)) as error:
+            read()
+        assert "cannot be read now; it was left as it is" in error.value.__notes__[0]
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_old_ones_that_cannot_be_removed_stay(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("aevb.training.checkpoint.keep_last", refuse)
+        found = run(AEVB, Checkpoints(tmp_path, PURPOSE, every=0.0))
+    assert found.error is None
+    assert len(list(tmp_path.glob("chunk-*"))) > 3
+
+
+def test_an_argument_that_was_not_known_then_is_what_it_is_if_not_given():
+    checkpoints = Checkpoints("run", {"arguments": {"a": 1, "new": None}})
+    checkpoints._check_purpose({"format": FORMAT, "arguments": {"a": 1}}, "file")
+    with pytest.raises(CheckpointError, match="its arguments are others: new was 2, and is None now"):
+        checkpoints._check_purpose({"format": FORMAT, "arguments": {"a": 1, "new": 2}}, "file")
 
 
 def test_if_all_are_damaged_they_are_set_aside_and_new_ones_stay(tmp_path):

@@ -5,12 +5,13 @@ Exit codes: 0; 2 for bad input, with a message in one line; 130 after Ctrl-C.
 
 import os
 import sys
+from contextlib import suppress
 
 import cyclopts
 
 from aevb import __version__
 from aevb.cli.interruptions import end_as_by_ctrl_c, fall_silent
-from aevb.cli.talk import is_about_input
+from aevb.cli.talk import is_about_input, print_line
 
 app = cyclopts.App(
     name="aevb",
@@ -47,8 +48,9 @@ def main(arguments: list[str] | None = None) -> None:
     end_as_by_ctrl_c()
     code = run(arguments)
     if code == 130:  # an interrupted compiler may crash when it is taken down with care (seen: 5 of 22)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):  # nobody reads any more
+                stream.flush()
         os._exit(code)
     raise SystemExit(code)
 
@@ -60,7 +62,7 @@ def run(arguments: list[str] | None = None) -> int:
     except cyclopts.CycloptsError as error:
         return _refuse(error)
     except KeyboardInterrupt:
-        print("Interrupted.", file=sys.stderr)
+        print_line("Interrupted.", sys.stderr)
         return 130
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else _refuse(stop.code)
@@ -76,5 +78,5 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _refuse(message):
     words = " ".join([str(message), *getattr(message, "__notes__", ())]).split()
-    print(f"aevb: {' '.join(words)}", file=sys.stderr)
+    print_line(f"aevb: {' '.join(words)}", sys.stderr)
     return 2

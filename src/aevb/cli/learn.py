@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from aevb.cli.interruptions import one_interruption
 from aevb.cli.options import written
 from aevb.cli.output import check_folder
-from aevb.cli.talk import InputError, Talk
+from aevb.cli.talk import InputError, Talk, print_line
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, new_run_folder, write_config
 
@@ -109,11 +109,13 @@ def learn(
             _fit_and_save(vae, trial, folder, saving, talk, interruptions)
         with waiting("Measuring and drawing", after=0.5):
             metrics = fill(folder, vae, trial, data.seed, command, explorer=explorer)
-    except KeyboardInterrupt:
-        return _give_up(folder, goes_on)
-    except BaseException:
+    except KeyboardInterrupt as error:
+        return _give_up(folder, goes_on, getattr(error, "__notes__", ()))
+    except BaseException as error:
         if not goes_on:
             _leave_nothing(folder)
+        if vae.__sklearn_is_fitted__() and not hasattr(error, "__notes__"):
+            error.add_note(f"The model is in {folder / 'model'}; aevb report {folder} writes the rest.")
         raise
     if goes_on and vae.stopped_because_ == "converged" and vae.history_[-1]["samples"] == num_seen:
         talk.say("Nothing was learned: the run had converged. A larger --patience is for a run of its own (--config).")
@@ -141,13 +143,13 @@ def _check_resumable(folder, num_seen, checkpoint_every):
 
 
 def _fit_and_save(vae, trial, folder, saving, talk, interruptions):
-    """Learn and save the model, somewhere else if it cannot be in its folder."""
+    """Learn and save the model, somewhere else if it cannot be in its folder, and also if Ctrl-C comes in between."""
     try:
         with talk.notes():
             vae.fit(trial.learn, validation_data=trial.valid, **saving)
         with interruptions.keeping():
             vae.save(folder / "model")
-    except Exception as error:
+    except BaseException as error:
         if vae.__sklearn_is_fitted__():
             with interruptions.keeping():
                 error.add_note(f"What was learned is kept in {_save_somewhere(vae, folder)}; aevb.load reads it.")
@@ -206,15 +208,17 @@ def make_folder(output: Path) -> Path:
         raise InputError(f"folder of the results {output}: {reason}") from None
 
 
-def _give_up(folder, goes_on):
+def _give_up(folder, goes_on, notes):
     """End after a Ctrl-C that left nothing to show, or came while the results were written."""
     if (folder / "model").exists():
         message = f"Interrupted while the results were written; {folder} holds the model and what else was complete."
+    elif notes:
+        message = f"Interrupted. {' '.join(notes)}"
     elif not goes_on and _leave_nothing(folder):
         message = "Interrupted before anything was learned; nothing was written."
     else:
         message = f"Interrupted; {folder} holds what was learned. Go on with: aevb fit --resume {folder}"
-    print(message, file=sys.stderr)
+    print_line(message, sys.stderr)
     return 130
 
 
@@ -223,9 +227,9 @@ def _leave_nothing(folder) -> bool:
     checkpoints = folder / CHECKPOINTS
     if (folder / "model").exists() or any(checkpoints.glob("chunk-*")):
         return False
-    for file in (folder / "config.toml", checkpoints / ".lock"):
-        file.unlink(missing_ok=True)
-    with suppress(OSError):  # of somebody else's files
+    with suppress(OSError):  # of somebody else's files, or a folder that became read-only
+        for file in (folder / "config.toml", checkpoints / ".lock"):
+            file.unlink(missing_ok=True)
         if checkpoints.exists():
             checkpoints.rmdir()
         folder.rmdir()

@@ -70,5 +70,7 @@ def open_run(folder: Path) -> Run:
         data = DataSettings.of(tables.get("data", {}))
     except ValueError as error:
         raise InputError(f"{folder / 'config.toml'}: {error}") from None
-    told = tables.get("run", {})
-    return Run(folder, vae, data, told.get("command", ""), tuple(told.get("columns", ())))
+    told = {"command": "", "columns": [], **tables.get("run", {})}
+    if not isinstance(told["columns"], list):
+        raise InputError(f"{folder / 'config.toml'}: columns={told['columns']!r} is not allowed. Give their names.")
+    return Run(folder, vae, data, str(told["command"]), tuple(map(str, told["columns"])))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TextIO
 
 from cyclopts import Group, Parameter
 
@@ -45,11 +45,11 @@ class Talk:
     def say(self, text: str) -> None:
         """Say something on the way."""
         if not self.quiet and not self.as_json:
-            _print(text, sys.stdout)
+            print_line(text, sys.stdout)
 
     def end(self, last_line: str, result: dict) -> None:
         """Say the last line, or give the result as JSON."""
-        _print(json.dumps(result, default=_plain) if self.as_json else last_line, sys.stdout)
+        print_line(json.dumps(result, default=_plain) if self.as_json else last_line, sys.stdout)
 
     @property
     def shows_progress(self) -> bool:
@@ -68,10 +68,10 @@ class Talk:
         finally:
             said = (str(w.message) for w in found if not self.quiet or issubclass(w.category, RuntimeWarning))
             for message in dict.fromkeys(said):
-                _print(f"Note: {message}", sys.stderr)
+                print_line(f"Note: {message}", sys.stderr)
 
 
-def _print(text, stream):
+def print_line(text: str, stream: TextIO) -> None:
     """Print a line; if nobody reads any more, as of `aevb fit ... | head`, the work goes on in silence."""
     try:
         print(text, file=stream, flush=True)

@@ -1,7 +1,7 @@
 """A sign of life for work that takes long."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Timer
 
 
@@ -22,4 +22,5 @@ def waiting(message: str, after: float = 2.0) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()  # it may be starting the spinner at this moment
-        status.stop()
+        with suppress(OSError):  # of a terminal that is gone
+            status.stop()

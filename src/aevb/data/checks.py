@@ -129,7 +129,7 @@ def explained(X, name: str = "X") -> Iterator[None]:
     """Add to what scikit-learn says of a matrix which argument it is, where the first bad value is, and what to do."""
     try:
         yield
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if np.ndim(_as_objects(X)) == 0 and not hasattr(X, "toarray"):
             raise WrongTypeError(f"{name}={shown(X)}: data are rows and columns. Give an array (n, D).") from None
         check_row_lengths(X, name)
@@ -167,21 +167,26 @@ def check_number_type(X, name: str = "X") -> None:
     array = _as_objects(X)
     if array.dtype.kind not in "OUSc" or array.ndim != 2:
         return
-    for row, values in enumerate(array):
-        for column, value in enumerate(values):
-            place = f"{name}: the value at row {row}, column {column} is {shown(value)}"
-            if isinstance(value, complex | np.complexfloating):
-                raise ValueError(f"{place}. Complex data not supported: give np.c_[X.real, X.imag].")
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                raise WrongTypeError(
-                    f"{place}, not a number (could not convert string to float: its argument must be a string of "
-                    "digits or a number). Encode categories first, for instance with "
-                    "sklearn.preprocessing.OneHotEncoder."
-                ) from None
+    row = next((row for row, values in enumerate(array) if not _is_number(values)), None)
+    if row is not None:
+        column, value = next((column, value) for column, value in enumerate(array[row]) if not _is_number(value))
+        place = f"{name}: the value at row {row}, column {column} is {shown(value)}"
+        if np.iscomplexobj(value):
+            raise ValueError(f"{place}. Complex data not supported: give np.c_[X.real, X.imag].")
+        raise WrongTypeError(
+            f"{place}, not a number (could not convert string to float: its argument must be a string of digits or a "
+            "number). Encode categories first, for instance with sklearn.preprocessing.OneHotEncoder."
+        )
     if array.dtype.kind in "US":
         raise ValueError(f"{name}: the value at row 0, column 0 is text, {shown(array[0, 0])}. Give X.astype(float).")
+
+
+def _is_number(value):
+    """Whether this is a number, or all of a row are: a million cells one at a time would take seconds."""
+    try:
+        return not np.iscomplexobj(value) and np.asarray(value).astype(float) is not None
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _as_objects(X):

@@ -50,6 +50,8 @@ class DataSettings:
             value = getattr(self, name)
             if not (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))):
                 raise ValueError(f"{name}={shown(value)} is not allowed. Give {_WORDS[kind]}.")
+        if not self.source:
+            raise ValueError("source='' is not allowed. Give the name of a data set, or a path.")
         if self.binarization is not None:
             check_parameter("binarization", self.binarization, choices=BINARIZATIONS)
         check_parameter("test_fraction", self.test_fraction, kind=float, above=0, high=0.9)

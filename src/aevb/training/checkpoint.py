@@ -10,8 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.dtypes import canonicalize_dtype
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
@@ -21,7 +24,7 @@ from aevb.files import parse_json, plain, written_whole
 from aevb.models.parameters import named_leaves
 from aevb.training.position import Position
 
-FORMAT = 1  # to be raised with every change of what a position holds, or of what a chunk is
+FORMAT = 2  # to be raised with every change of what a position holds, or of what a chunk is
 _ARRAYS = ("state", "best_state", "reports")  # of a position; all else is plain numbers
 
 
@@ -81,25 +84,35 @@ def read_state(path, like):
 def _in_form_of(like, arrays, path):
     leaves = []
     for name, leaf in named_leaves(like):
-        array = arrays.get(name)
-        if array is None or array.shape != np.shape(leaf) or array.dtype != leaf.dtype:
+        array, dtype = arrays.get(name), canonicalize_dtype(leaf.dtype)  # NumPyro has constants in float64
+        if array is None or array.shape != np.shape(leaf) or array.dtype != dtype:
             raise CheckpointError(f"{path} holds another learner's state: {name} is missing or of another form.")
         leaves.append(on_device(array))
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
 def _read(path):
+    data = _bytes_of(path)
     try:
-        data = Path(path).read_bytes()
         arrays = safetensors.load(data)
         size = int.from_bytes(data[:8], "little")
         metadata = parse_json(data[8 : 8 + size].decode())["__metadata__"]
         about, is_right = parse_json(metadata["about"]), metadata["sha256"] == _checksum(arrays, metadata["about"])
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+    except (ValueError, KeyError, TypeError, SafetensorError) as error:
         raise CheckpointError(f"{path} cannot be read as the state of a learner: {error}") from error
     if not is_right:
         raise CheckpointError(f"{path} is damaged: its checksum is wrong.")
     return arrays, about
+
+
+def _bytes_of(path):
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path} is not there.") from error
+    except OSError as error:  # which says nothing of the file: it may be good
+        error.add_note(f"The checkpoint {path} cannot be read now; it was left as it is.")
+        raise
 
 
 def _checksum(arrays, text):
@@ -190,14 +203,15 @@ class Checkpoints:
         write_state(
             self.folder / f"chunk-{position.next_chunk:09}-{len(position.history):06}.safetensors", arrays, about
         )
-        keep_last(self.folder, self._keep)
+        with suppress(OSError):  # it is saved; old ones that stay harm nobody
+            keep_last(self.folder, self._keep)
         self._last = time.perf_counter()
 
     def _check_purpose(self, found, path):
         for name, value in self._purpose.items():
-            if found.get(name) != value:
+            if (difference := _difference(name, found.get(name), value)) is not None:
                 raise CheckpointError(
-                    f"{path} belongs to another run: its {_difference(name, found.get(name), value)}. "
+                    f"{path} belongs to another run: its {difference}. "
                     "Choose another folder, or go on with the same settings and data."
                 )
 
@@ -221,6 +235,27 @@ def locked(folder) -> Iterator[None]:
             message = f"{folder} cannot be locked ({error}): see to it yourself that no other run is saved there."
             warnings.warn(message, RuntimeWarning, stacklevel=3)
         yield
+
+
+def mark_of_network(network) -> str:
+    """Return what tells a network or distribution of the user's own from another: a checksum of its numbers."""
+    return checksum(np.asarray(leaf) for leaf in jax.tree.leaves(network) if eqx.is_array_like(leaf))
+
+
+def mark_of_optimizer(optimizer) -> str:
+    """Return what tells an optimizer of the user's own from another: its first updates.
+
+    A schedule that is another one only later is not told, nor are optimizers made for parameters of certain names.
+    """
+    parameters, updates = jnp.linspace(-1.0, 1.0, 3), []
+    try:
+        state = optimizer.init(parameters)
+        for gradient in (parameters, parameters**2):
+            update, state = optimizer.update(gradient, state, parameters)
+            updates += [f"{number:.3g}" for number in np.asarray(update)]
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return "not known"
+    return " ".join(updates)
 
 
 def samples_saved(folder) -> int:
@@ -251,11 +286,13 @@ def _lock(file):
 
 
 def _difference(name, before, now):
-    """Say in which of its parts something is another one."""
+    """Say in which of its parts something is another one, or None; what is not there counts as None."""
     if isinstance(before, dict) and isinstance(now, dict):
-        part = next(part for part in {**now, **before} if before.get(part) != now.get(part))
+        part = next((part for part in {**now, **before} if before.get(part) != now.get(part)), None)
+        if part is None:
+            return None
         name, before, now = f"{name} are others: {part}", before.get(part), now.get(part)
-    return f"{name} was {shown(before)}, and is {shown(now)} now"
+    return f"{name} was {shown(before)}, and is {shown(now)} now" if before != now else None
 
 
 def _with_nan(numbers):

@@ -160,8 +160,8 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
 
     bar = Progress(progress, total=feed.samples(max_epochs), done=now.samples)
     stretches = feed.stretches(order_key, max_epochs, now.next_chunk)
-    with bar, closing(stretches):  # a thread that reads ahead ends with them
-        try:
+    try:
+        with bar, closing(stretches):  # a thread that reads ahead ends with them; Ctrl-C may come there too
             for epoch, chunks in stretches:
                 last = -1
                 for chunk in chunks:
@@ -181,21 +181,21 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
                     stopped_because = "converged"
                     break
             bar.end()
-        except KeyboardInterrupt:
-            stopped_because = "interrupted"
-            if now.samples:
-                bar.note(f"Interrupted: keeping what was learned from {now.samples:,} samples.")
-        except (FeedError, SaveError) as error:
-            if not now.samples:
-                raise error.cause from None
-            stopped_because, failure = "failed", error.cause
-            can_save = isinstance(error, FeedError)
-        except DivergedError as error:
-            if not now.samples:
-                raise
-            stopped_because = "diverged"
-            message = f"{error} Training stopped at the last good state before that step."
-            warnings.warn(message, RuntimeWarning, stacklevel=4)
+    except KeyboardInterrupt:
+        stopped_because = "interrupted"
+        if now.samples:
+            bar.note(f"Interrupted: keeping what was learned from {now.samples:,} samples.")
+    except (FeedError, SaveError) as error:
+        if not now.samples:
+            raise error.cause from None
+        stopped_because, failure = "failed", error.cause
+        can_save = isinstance(error, FeedError)
+    except DivergedError as error:
+        if not now.samples:
+            raise
+        stopped_because = "diverged"
+        message = f"{error} Training stopped at the last good state before that step."
+        warnings.warn(message, RuntimeWarning, stacklevel=4)
     if checkpoints is not None and can_save and now.samples:
         try:
             checkpoints.save(now)
