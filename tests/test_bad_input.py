@@ -75,16 +75,17 @@ def _write_files(place):
     source = f'[data]\nsource = "{place / "x.npy"}"\n'
     texts |= {"broken.toml": "[model", "name.toml": source + "sorce = 3\n", "table.toml": source + "[modl]\n"}
     texts |= {"argument.toml": source + "[model]\nlatent_dims = 2\n", "type.toml": source + "seed = 'a'\n"}
-    texts |= {"shape.toml": source + "image_shape = 4\n"}
+    texts |= {"shape.toml": source + "image_shape = 4\n", "unset.toml": '[data]\nsource = ""\n'}
     for name, text in texts.items():
         (place / name).write_text(text)
     (place / "cut.npy").write_bytes((place / "x.npy").read_bytes()[:200])
     for name in ("empty", "folder.npy"):
         (place / name).mkdir()
-    for name in ("no-model", "future", "bad-config"):
+    for name in ("no-model", "future", "bad-config", "bad-columns"):
         shutil.copytree(place / "run", place / name)
     shutil.rmtree(place / "no-model" / "model")
     (place / "bad-config" / "config.toml").write_text("[data]\nfoo = 3\n")
+    (place / "bad-columns" / "config.toml").write_text(f"[run]\ncolumns = 3\n{source}")
     from aevb.files import sealed, unsealed
 
     description = place / "future" / "model" / "model.json"
@@ -502,6 +503,9 @@ COMMANDS = [
     (["fit", "holes.csv"], "holes.csv: the value at row 1, column 'b' is nan", "--drop-missing"),
     (["fit", "one.npy"], "one.npy has 1 rows: too few"),
     (["fit"], "Which data?"),
+    (["fit", ""], "source='' is not allowed"),
+    (["fit", "--config", "unset.toml"], "source='' is not allowed"),
+    (["encode", "bad-columns", "x.npy"], "config.toml: columns=3 is not allowed"),
     (["fit", "numbers.csv", "--label-column", "y"], "there is no column 'y'; its columns are a, b"),
     (["fit", "x.npy", "--label-column", "y"], "is for .csv and .parquet files"),
     (["fit", "numbers.csv", "--binarization", "static"], "numbers.csv: the value at row 0, column 'b' is 2.0"),

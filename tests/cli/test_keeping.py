@@ -243,11 +243,14 @@ def test_nobody_has_to_listen(tmp_path, monkeypatch):
 
     monkeypatch.setattr("aevb.training.progress.LINE_SECONDS", 0.0)
     monkeypatch.setattr(Progress, "_say_line", say_line)
+    monkeypatch.setattr("rich.status.Status.stop", say_line)
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as nobody:
         monkeypatch.setattr(sys, "stdout", nobody)
         assert run(["fit", *TINY[:-1], "--max-epochs", "2", "--out", str(tmp_path)]) == 0
+        monkeypatch.setattr(sys, "stderr", nobody)
+        assert run(["fit", "nothing.npy"]) == 2
     assert len(load(tmp_path / "digits" / "model").history_) == 2
 
 

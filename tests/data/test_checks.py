@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,23 @@ def test_rows_are_refused_with_place_value_and_advice(X, likelihood, words):
     with pytest.raises(ValueError, match=r"What to do: .+") as error:
         check_rows(X, likelihood)
     assert words in str(error.value)
+
+
+def test_a_million_cells_of_text_are_refused_soon():
+    cells = np.full((60_000, 16), "1.0")
+    start = time.process_time()
+    with pytest.raises(ValueError, match=r"row 0, column 0 is text, '1.0'"):
+        check_number_type(cells)
+    cells[-1, -1] = "red"
+    with pytest.raises(TypeError, match="row 59999, column 15 is 'red', not a number"):
+        check_number_type(cells)
+    assert time.process_time() - start < 2
+
+
+def test_a_number_beyond_all_floats_is_named():
+    huge = [[1, 2], [10**400, 3]]
+    with pytest.raises(TypeError, match=r"row 1, column 0 is 1000.*not a number"), explained(huge):
+        np.asarray(huge, float)
 
 
 def test_rows_and_columns_are_named_as_they_are_where_they_come_from():
