@@ -3,6 +3,7 @@
 import errno
 import itertools
 import os
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -303,6 +304,7 @@ def test_a_state_of_another_form_is_refused(tmp_path):
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES])
 def test_the_checkpoint_before_is_intact_whichever_operation_fails(code, tmp_path, monkeypatch):
     old, new = ({"weights": np.full(3, value, np.float32)} for value in (1, 2))
+    write = Path.write_bytes
     for number in itertools.count():
         path = tmp_path / f"state-{number}"
         write_state(path, old, {})
@@ -311,6 +313,8 @@ def test_the_checkpoint_before_is_intact_whichever_operation_fails(code, tmp_pat
         def failing(function, calls=calls, number=number):
             def operate(*arguments, **keywords):
                 if next(calls) == number:
+                    if function is write:
+                        write(arguments[0], arguments[1][:50])  # half of it
                     raise OSError(code, os.strerror(code))
                 return function(*arguments, **keywords)
 
@@ -319,7 +323,7 @@ def test_the_checkpoint_before_is_intact_whichever_operation_fails(code, tmp_pat
         with monkeypatch.context() as patch:
             for name in ("open", "fsync", "replace"):
                 patch.setattr(os, name, failing(getattr(os, name)))
-            patch.setattr("pathlib.Path.write_bytes", failing(type(path).write_bytes))
+            patch.setattr("pathlib.Path.write_bytes", failing(write))
             try:
                 write_state(path, new, {})
                 has_failed = False
