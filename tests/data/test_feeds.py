@@ -143,6 +143,10 @@ def wrong(feed):
         (lambda: 3, r"X\(\) returned int; a function has to return an iterator"),
         (partial(next, repeat(batches(700))), "X gave no batches in pass 2.*begin anew"),
         (iter([NUMBERS[:600], NUMBERS[:5].astype(float)]), r"batch 1 \(from 0\), pass 1: its numbers are float64"),
+        (
+            partial(next, iter([iter([NUMBERS[:600].astype(np.uint8)]), batches(600)])),
+            r"batch 0 \(from 0\), pass 2: its numbers are float32, those of batch 0 of pass 1 are uint8. Give one",
+        ),
     ],
 )
 def test_batches_that_cannot_be_used(X, words):

@@ -6,6 +6,8 @@ import pytest
 from aevb import VAE
 from aevb.data import DataFileError, open_dataset, training_data
 from aevb.data.file_feed import FileFeed
+from aevb.data.scan import scan
+from aevb.data.tables import open_tables
 from aevb.data.trial import DataSettings, prepare
 
 RNG = np.random.default_rng(0)
@@ -87,9 +89,6 @@ def test_fit_streams_all_rows_but_those_kept_aside(tmp_path, monkeypatch):
 
 
 def test_units_leave_out_what_is_kept_aside(tmp_path):
-    from aevb.data.scan import scan
-    from aevb.data.tables import open_tables
-
     Y = X.copy()
     Y[-10:] = 1e6
     np.save(tmp_path / "y.npy", Y)
@@ -98,6 +97,26 @@ def test_units_leave_out_what_is_kept_aside(tmp_path):
     )
     np.testing.assert_allclose(found.units[0], Y[:-10].mean(axis=0), atol=1e-5)
     np.testing.assert_array_equal(found.kept, Y[[5]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+@pytest.mark.parametrize("left_out", [[], [70, 1500]])
+def test_a_checksum_is_of_every_row_in_its_place(tmp_path, dtype, left_out):
+    rows = RNG.integers(0, 256, (4001, 3)).astype(dtype)
+
+    def fingerprint(rows):
+        np.save(tmp_path / "x.npy", rows)
+        tables, none = open_tables(tmp_path / "x.npy"), np.zeros(0, int)
+        found = scan(tables, "auto", none, any_support=False, left_out=np.asarray(left_out, int))
+        return FileFeed(tables, 1.0, 50, np.asarray(left_out, int), None, found.checksum).fingerprint
+
+    right = fingerprint(rows)
+    assert fingerprint(rows.copy()) == right
+    for row in (0, 70, 1234, 4000):
+        changed = rows.copy()
+        changed[row, 1] += 1
+        assert fingerprint(changed) != right
+    assert fingerprint(rows[np.r_[1, 0, 2:4001]]) != right
 
 
 @pytest.mark.usefixtures("_everything_is_large")

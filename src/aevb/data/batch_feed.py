@@ -40,6 +40,7 @@ class BatchFeed:
         self.end = "end_of_data" if hasattr(X, "__next__") else "max_epochs"
         self.scale = 1.0  # what a stored number is multiplied by; known when the first rows were looked at
         self._X, self._read = X, read
+        self._dtype = None  # of the first batch, and so of all
         arrays = self._matrices(1)
         first = next(arrays)
         row_bytes = first.shape[1] * first.dtype.itemsize
@@ -79,15 +80,18 @@ class BatchFeed:
 
     def _matrices(self, epoch):
         """Give the rows of each batch of a pass, all of one width and type."""
-        dtype, number = None, None
+        number = None
         for number, batch in enumerate(self._start()):
             try:
                 rows = self._read(batch, epoch == 1 and number == 0)
-                if number and rows.dtype != dtype:
-                    raise ValueError(f"its numbers are {rows.dtype}, those of batch 0 are {dtype}. Give one type.")
+                if self._dtype is not None and rows.dtype != self._dtype:
+                    first = "batch 0 of pass 1" if epoch > 1 else "batch 0"
+                    raise ValueError(
+                        f"its numbers are {rows.dtype}, those of {first} are {self._dtype}. Give one type."
+                    )
             except ValueError as error:
                 raise ValueError(f"batch {number} (from 0), pass {epoch}: {error}{_hint(batch)}") from error
-            dtype = rows.dtype
+            self._dtype = rows.dtype
             yield rows
         if number is None:
             again = " A function or an iterable has to begin anew each time." if epoch > 1 else ""

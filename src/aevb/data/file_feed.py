@@ -53,6 +53,7 @@ class FileFeed:
         batch_size: M.
         other_rows: Numbers of the rows that are not learned from, counted over all tables, ascending.
         held_out: Those of them that judge convergence, if there are any.
+        checksum: Of all rows, see :class:`aevb.data.scan.Scan`.
     """
 
     tables: list[Table]
@@ -60,6 +61,7 @@ class FileFeed:
     batch_size: int
     other_rows: np.ndarray
     held_out: tuple[Source, np.ndarray] | None
+    checksum: int = 0
     end = "max_epochs"
 
     @property
@@ -83,11 +85,10 @@ class FileFeed:
 
     @property
     def fingerprint(self) -> str:
-        """A checksum of what was seen of the data: their form, the rows held out, and a chunk of the others."""
+        """A checksum of the data: their form, all rows, and which of them are learned from in which batches."""
         tables = [(Path(table.name).name, table.num_rows, table.num_columns, str(table.dtype)) for table in self.tables]
         held_out = [] if self.held_out is None else [self.held_out[0].rows]
-        arrays = self.other_rows, self.first()[0].rows, *held_out
-        return checksum(arrays, f"{tables} {self.scale} {self.plan}")
+        return checksum([self.other_rows, *held_out], f"{tables} {self.checksum} {self.scale} {self.plan}")
 
     def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Give the epochs."""

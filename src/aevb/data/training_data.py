@@ -150,7 +150,8 @@ def _from_tables(estimator, tables, wishes, key, left_out=NO_ROWS):
         found = scan(tables, wishes.likelihood, validation_rows, **options, update=bar.update)
     scale = found.reading.scale
     held_out = (Source(found.kept, scale), np.arange(num_held_out)) if num_held_out else None
-    feed = FileFeed(tables, scale, wishes.batch_size, np.union1d(validation_rows, left_out), held_out)
+    other_rows = np.union1d(validation_rows, left_out)
+    feed = FileFeed(tables, scale, wishes.batch_size, other_rows, held_out, found.checksum)
     return TrainingData(found.reading, found.units, feed)
 
 

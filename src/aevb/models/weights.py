@@ -14,6 +14,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.distributions import Distribution
 from numpyro.distributions.batch_util import promote_batch_shape
 
+from aevb.models.conditionals import limited
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import join, split
 
@@ -43,7 +44,7 @@ class BayesianGenerativeModel(eqx.Module):
     """
 
     mean: GenerativeModel
-    log_variance: Any  # like the parameters of the mean
+    log_variance: Any  # like the parameters of the mean; held back where it is read, see `limited`
     num_draws: int = eqx.field(static=True)
 
     def __init__(self, mean: GenerativeModel, num_draws: int = 20):
@@ -61,20 +62,28 @@ class BayesianGenerativeModel(eqx.Module):
     def transform(self, zeta: Any) -> GenerativeModel:
         """Return the generative model with the weights theta = mu + sigma * zeta."""
         parameters, constants, skeleton = split(self.mean)
-        theta = jax.tree.map(lambda mu, v, zeta: mu + jnp.exp(v / 2) * zeta, parameters, self.log_variance, zeta)
+        theta = jax.tree.map(
+            lambda mu, v, zeta: mu + jnp.exp(limited(v) / 2) * zeta, parameters, self.log_variance, zeta
+        )
         return join(theta, constants, skeleton)
 
     def log_ratio(self, theta: GenerativeModel) -> Array:
         """Return log p(theta) - log q(theta)."""
 
         def terms(theta, mu, v):
+            v = limited(v)
             return (v + (theta - mu) ** 2 * jnp.exp(-v) - theta**2) / 2
 
         return self._sum(terms, split(theta).parameters, split(self.mean).parameters, self.log_variance)
 
     def kl(self) -> Array:
         """Return KL(q(theta) || p(theta)), by appendix B."""
-        return self._sum(lambda mu, v: (mu**2 + jnp.expm1(v) - v) / 2, split(self.mean).parameters, self.log_variance)
+        from aevb.estimators.kl import exp_minus_line  # estimators import models
+
+        def terms(mu, v):
+            return (mu**2 + exp_minus_line(limited(v))) / 2
+
+        return self._sum(terms, split(self.mean).parameters, self.log_variance)
 
     def _sum(self, function, *trees):
         terms = jax.tree.leaves(jax.tree.map(lambda *leaves: jnp.sum(function(*leaves)), *trees))
