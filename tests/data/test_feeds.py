@@ -48,6 +48,14 @@ def epochs(feed, max_epochs, key=KEY):
     ]
 
 
+def test_chunks_know_the_numbers_of_their_rows(tables):
+    for feed in (feed_of(tables, np.arange(3, 10_000, 1000)), batch_feed(batches(7, 2000, 1, 493))):
+        for _, chunks in feed.stretches(KEY, 1):
+            for chunk in chunks:
+                rows = np.asarray(chunk.source.rows)[:, 0]
+                np.testing.assert_array_equal(chunk.names.numbers[: len(rows)], rows)
+
+
 def test_epochs_read_each_row_once_in_an_order_of_their_own(tables, monkeypatch):
     monkeypatch.setattr("aevb.training.feed.MAX_CHUNK_STEPS", 40)
     held_out = np.arange(3, 10_000, 1000)

@@ -246,7 +246,7 @@ def test_a_learning_rate_that_is_too_large_is_halved_until_it_is_not():
 def test_nan_in_the_data_is_named_by_its_row():
     X = DIGITS.copy()
     X[17, 3] = np.nan
-    with pytest.raises(FloatingPointError, match=r"The reconstruction term, log p\(x\|z\) became .*with row 17 of"):
+    with pytest.raises(FloatingPointError, match=r"The encoder's q\(z\|x\) became nan .*with row 17 of the data\."):
         run(*start(), source=Source(X))
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from jax import Array
 
-from aevb.data.chunks import max_steps, regroup
+from aevb.data.chunks import max_steps, numbered, regroup
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
-from aevb.training.feed import streamed_chunk
+from aevb.training.feed import RowNames, streamed_chunk
 
 MAX_STEPS = 50  # of a chunk: data that arrive shall not wait long
 STRETCH = 20  # chunks that become a row of the history, if a pass is longer
@@ -49,7 +49,7 @@ class BatchFeed:
         while sum(map(len, head)) < size and (rows := next(arrays, None)) is not None:
             head.append(rows)
         self.head = np.concatenate(head)  # whole batches, a chunk of rows or a little more
-        self._first_pass = regroup(chain([self.head], arrays), size)
+        self._first_pass = regroup(numbered(chain([self.head], arrays)), size)
 
     def samples(self, max_epochs: int) -> None:
         """Nobody knows how many samples a run will see."""
@@ -69,14 +69,15 @@ class BatchFeed:
 
     def _chunks(self, epoch, key, numbers):
         size = self._plan.samples_per_chunk
-        arrays = self._first_pass if epoch == 1 else regroup(self._matrices(epoch), size)
-        for place, rows in enumerate(arrays):
+        arrays = self._first_pass if epoch == 1 else regroup(numbered(self._matrices(epoch)), size)
+        for place, (rows, row_numbers) in enumerate(arrays):
             plan = self._plan
             if len(rows) < size:  # the last ones of a pass: a program of their own, the same for all equal passes
                 plan = replace(ChunkPlan.of(len(rows), plan.batch_size, plan.num_steps), num_chunks=1)
                 if place and 2 * len(rows) < self._plan.batch_size:
                     return  # too few for a gradient like the others'
-            yield streamed_chunk(next(numbers), plan, rows[: plan.samples_per_chunk], self.scale, key)
+            names = RowNames(row_numbers, f"pass {epoch}")
+            yield streamed_chunk(next(numbers), plan, rows[: plan.samples_per_chunk], names, self.scale, key)
 
     def _matrices(self, epoch):
         """Give the rows of each batch of a pass, all of one width and type."""

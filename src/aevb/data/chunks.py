@@ -14,23 +14,33 @@ def max_steps(row_bytes: int, batch_size: int) -> int:
     return min(feed.MAX_CHUNK_STEPS, max(CHUNK_BYTES // (batch_size * row_bytes), 1))
 
 
-def regroup(arrays: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
-    """Give the same rows in arrays of this many rows each, and then what is left.
+def numbered(arrays: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Give arrays of rows, each with the rows' numbers, counted over all of them."""
+    seen = 0
+    for rows in arrays:
+        yield rows, np.arange(seen, seen + len(rows))
+        seen += len(rows)
+
+
+def regroup(parts: Iterable[tuple[np.ndarray, np.ndarray]], size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Give the same rows, and their numbers, in arrays of this many rows each, and then what is left.
 
     Example:
-        >>> [len(rows) for rows in regroup([np.zeros((3, 1)), np.zeros((4, 1))], 2)]
-        [2, 2, 2, 1]
+        >>> [list(numbers) for _, numbers in regroup(numbered([np.zeros((3, 1)), np.zeros((2, 1))]), 2)]
+        [[0, 1], [2, 3], [4]]
     """
-    buffer, filled = None, 0
-    for rows in arrays:
-        while len(rows):
+    buffer, numbers, filled = None, np.empty(0, int), 0
+    for rows, rows_numbers in parts:
+        first = 0
+        while first < len(rows):
             if buffer is None:  # a new one each time: JAX may keep the memory of the last
-                buffer, filled = np.empty((size, rows.shape[1]), rows.dtype), 0
-            taken = rows[: size - filled]
-            buffer[filled : filled + len(taken)] = taken
-            rows, filled = rows[len(taken) :], filled + len(taken)
+                buffer, numbers, filled = np.empty((size, rows.shape[1]), rows.dtype), np.empty(size, int), 0
+            count = min(size - filled, len(rows) - first)
+            buffer[filled : filled + count] = rows[first : first + count]
+            numbers[filled : filled + count] = rows_numbers[first : first + count]
+            first, filled = first + count, filled + count
             if filled == size:
-                yield buffer
+                yield buffer, numbers
                 buffer = None
     if buffer is not None:
-        yield buffer[:filled]
+        yield buffer[:filled], numbers[:filled]

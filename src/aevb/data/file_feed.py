@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -27,11 +27,13 @@ from aevb.data.chunks import max_steps, regroup
 from aevb.data.scan import rows_in
 from aevb.data.tables import Table
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
-from aevb.training.feed import generator, streamed_chunk
+from aevb.training.feed import RowNames, generator, streamed_chunk
 
 PIECE_BYTES = 2**18  # of a file that can be cut anywhere: large enough to be read at full speed
 MAX_OPEN = 32  # pieces that a chunk mixes at least
 OPEN_BYTES = 2**28  # of pieces that are read as a whole
+
+T = TypeVar("T")
 
 
 class Piece(NamedTuple):
@@ -80,7 +82,7 @@ class FileFeed:
 
     def first(self) -> tuple[Source, np.ndarray]:
         """Return the rows of a random chunk."""
-        rows = next(regroup(self._slices(jax.random.key(0), 0), self.plan.samples_per_chunk))
+        rows, _ = next(regroup(self._slices(jax.random.key(0), 0), self.plan.samples_per_chunk))
         return Source(rows, self.scale), np.arange(len(rows))
 
     @property
@@ -99,18 +101,20 @@ class FileFeed:
     def _chunks(self, key, epoch):
         plan = replace(self.plan, num_chunks=1)  # a chunk's data are all there
         chunks = regroup(self._slices(key, epoch), plan.samples_per_chunk)
-        for number, rows in zip(self.plan.chunks_of(epoch), chunks, strict=False):
-            yield streamed_chunk(number, plan, rows, self.scale, key)
+        of = "the data" if len(self.tables) == 1 else f"the data, counted over all {len(self.tables)} files"
+        for number, (rows, row_numbers) in zip(self.plan.chunks_of(epoch), chunks, strict=False):
+            yield streamed_chunk(number, plan, rows, RowNames(row_numbers, of), self.scale, key)
 
     def _slices(self, key, epoch):
-        """Give the epoch's rows, some at a time, without those held out."""
+        """Give the epoch's rows and their numbers, some at a time, without those held out."""
         size = max(self.plan.samples_per_chunk // MAX_OPEN, 1)
         pieces = self._pieces(size)
 
         def read(piece):
             number = piece.number
             for rows in piece.table.read(piece.start, piece.stop, size):
-                yield np.delete(rows, rows_in(self.other_rows, number, len(rows)), axis=0)
+                others, numbers = rows_in(self.other_rows, number, len(rows)), np.arange(number, number + len(rows))
+                yield np.delete(rows, others, axis=0), np.delete(numbers, others)
                 number += len(rows)
 
         largest = max((piece.stop - piece.start) * row_bytes(piece.table) for piece in pieces)
@@ -133,7 +137,7 @@ def row_bytes(table: Table) -> int:
     return table.num_columns * table.dtype.itemsize
 
 
-def in_turns(pieces: Iterable[Piece], read: Callable[[Piece], Iterator], num_open: int) -> Iterator[np.ndarray]:
+def in_turns(pieces: Iterable[Piece], read: Callable[[Piece], Iterator[T]], num_open: int) -> Iterator[T]:
     """Read several pieces side by side, some rows of each in turn; where one ends the next begins."""
     waiting = map(read, pieces)
     reading = deque(islice(waiting, num_open))

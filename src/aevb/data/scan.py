@@ -115,7 +115,7 @@ def add_checksum(before: int, rows: np.ndarray) -> int:
     stored = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
     cut = len(stored) // 64 * 64
     sums = stored[:cut].view(np.uint64).reshape(8, -1).sum(axis=0)
-    return zlib.crc32(stored[cut:], zlib.crc32(sums, before))
+    return zlib.crc32(stored[cut:].data, zlib.crc32(sums.data, before))
 
 
 def pick(tables: list[Table], numbers: np.ndarray) -> np.ndarray:

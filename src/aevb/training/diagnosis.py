@@ -6,13 +6,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from aevb.models import BayesianGenerativeModel
 from aevb.models.parameters import named_leaves
 from aevb.training.chunk_steps import chunk_steps
 
-_TERMS = {
+_TERMS = {  # in the order in which they are computed
+    "posterior": "the encoder's q(z|x)",
     "reconstruction": "the reconstruction term, log p(x|z)",
     "kl_divergence": "the KL divergence of q(z|x) from the prior",
     "log_joint": "log p(x, z) at the samples",
+    "parameter_prior": "the prior on the parameters",
 }
 
 
@@ -23,27 +26,23 @@ class DivergedError(FloatingPointError):
         step: Of the run, from 0.
         what: Which number, in words.
         rows: Numbers of the training rows of that step, if they are known.
+        of: What these rows are counted in.
     """
 
-    def __init__(self, step: int, what: str, rows: np.ndarray | None = None):
+    def __init__(self, step: int, what: str, rows: np.ndarray | None = None, of: str = "the data"):
         self.step, self.what, self.rows = step, what, rows
-        super().__init__(f"{what} at step {step}{_in_words(rows)}.")
+        super().__init__(f"{what} at step {step}{_in_words(rows, of)}.")
 
 
 def check_finite(report, state, first_step: int) -> None:
-    """Raise if a number that a chunk reported, or one of the state after it, is none.
-
-    The optimizer's memory counts too: what is infinite there makes the next step nothing or everything.
-    """
+    """Raise if a number that a chunk reported, or one of the state after it, is none."""
     values = np.asarray(report[0])
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         name = report._fields[0].replace("_", " ")
         raise DivergedError(first_step + int(bad[0]), f"The {name} became {values[bad[0]]}")
-    changing = {"parameters": state.parameters, "optimizer": getattr(state, "optimizer_state", ())}
-    changing["memory"] = getattr(state, "memory", ())
-    if (name := first_bad(changing)) is not None:
-        raise DivergedError(first_step + len(values) - 1, f"{name} became infinite or nan")
+    if (what := _bad_array(state)) is not None:
+        raise DivergedError(first_step + len(values) - 1, what)
 
 
 def first_bad(arrays) -> str | None:
@@ -68,9 +67,15 @@ def diagnose(error: DivergedError, learner, state, chunk, noise_key, first_step:
     run = partial(_one_step, learner=learner, plan=chunk.plan)
     for number in range(chunk.plan.num_steps):
         after, report, rows = run(state, chunk.source, chunk.rows, chunk.order, noise_key, chunk.number, number)
-        rows = np.asarray(rows)
-        if (what := _bad_term(report) or _bad_parameter(after)) is not None:
-            return DivergedError(first_step + number, what, rows[_bad_rows(learner, state, chunk, rows)])
+        reported = {name: value for name, value in report._asdict().items() if value is not None}
+        bad_array = _bad_array(after)
+        if bad_array is not None or not np.isfinite(list(reported.values())).all():
+            rows = np.asarray(rows)
+            terms = _terms(learner, state, chunk.source, rows)
+            what = _bad_term(terms | reported) or bad_array or error.what
+            rows = rows[_are_bad(terms, rows)]
+            numbers, of = chunk.names
+            return DivergedError(first_step + number, what, rows if numbers is None else numbers[rows], of)
         state = after
     return error
 
@@ -83,44 +88,80 @@ def _one_step(state, source, rows, order, noise_key, chunk_number, number, *, le
     return *step(state, here), rows[here[0]]
 
 
-def _bad_term(report):
-    values = {name: value for name, value in report._asdict().items() if value is not None}
-    bad = [name for name, value in values.items() if not np.isfinite(value)]
-    if not bad:
-        return None
-    name = next((name for name in bad if name in _TERMS), bad[0])
-    words = _TERMS.get(name, f"the {name.replace('_', ' ')}")
-    return f"{words[0].upper()}{words[1:]} became {np.asarray(values[name])}"
+def _terms(learner, state, source, rows):
+    """Return what a step computes, by draws of its own: of each of these rows, and of the parameters' prior."""
+    from aevb.estimators import sgvb_a
+    from aevb.training.evaluation import bound_terms, rowwise
 
-
-def _bad_parameter(state):
-    """Name the layer whose gradient, and so its weights, went bad while the objective was still a number."""
-    if (name := first_bad(state.parameters)) is None:
-        return None
-    for place, model in (("[0].", "generative."), ("[1].", "recognition.")):
-        name = name.replace(place, model, 1) if name.startswith(place) else name
-    return f"The gradient of {name} became infinite or nan"
-
-
-def _bad_rows(learner, state, chunk, rows):
-    """Return which rows of the step have a bad bound of their own; all of them if that cannot be told."""
-    from aevb.training.evaluation import bound_terms
-
-    everything = np.ones(len(rows), bool)
     generative, recognition = learner.models(state)
+    terms = {"parameter_prior": _log_prior(learner, state, generative)}
     if recognition is None:
-        return everything
-    terms = bound_terms(generative, recognition, chunk.source, rows, jax.random.key(0), learner.estimator)
-    bad = ~np.isfinite(terms.lower_bound)
-    return bad if bad.any() else everything
+        return terms
+    data = source, rows, jax.random.key(0)
+    bound = bound_terms(generative, recognition, *data, learner.estimator)
+    # Of a bound that has no such terms, they are those of estimator A.
+    parts = bound if bound.reconstruction is not None else bound_terms(generative, recognition, *data, sgvb_a)
+    terms |= parts._asdict() | {"lower_bound": bound.lower_bound}
+    if jax.tree.leaves(state.parameters[1]):  # else q(z) is no encoder's, but found by ascent
+        terms["posterior"] = rowwise(_size_of_draw, recognition, *data)
+    return terms
 
 
-def _in_words(rows):
+def _size_of_draw(recognition, x, key):
+    """Return the largest number of a draw from q(z|x); nan if q is made of such, even where a draw would not tell."""
+    q = recognition(x)
+    leaves = [leaf for leaf in jax.tree.leaves(q) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
+    is_nan = jnp.array([jnp.isnan(leaf).any() for leaf in leaves]).any()
+    return jnp.where(is_nan, jnp.nan, jnp.max(jnp.abs(q.sample(key))))
+
+
+def _log_prior(learner, state, generative):
+    """Return what the prior on the parameters adds, but for a constant; of full VB it is the divergence from it."""
+    if isinstance(generative, BayesianGenerativeModel):
+        return -generative.kl()
+    if not learner.parameter_prior:
+        return 0.0
+    return -sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(state.parameters)) / 2
+
+
+def _bad_term(values):
+    """Name the first term that is not finite, and what it is; a whole comes after its parts."""
+    for name in (*_TERMS, *(name for name in values if name not in _TERMS)):
+        value = np.asarray(values.get(name, 0.0))
+        if not np.isfinite(value).all():
+            words = _TERMS.get(name, f"the {name.replace('_', ' ')}")
+            return f"{words[0].upper()}{words[1:]} became {value[~np.isfinite(value)][0]}"
+    return None
+
+
+def _bad_array(state):
+    """Name the first array that a step changes which is not finite: a layer, by its gradient, or an optimizer's memory.
+
+    What is infinite in an optimizer's memory makes the next step nothing or everything.
+    """
+    changing = {"The gradient of ": state.parameters, "The optimizer's memory ": getattr(state, "optimizer_state", ())}
+    changing["The learner's memory "] = getattr(state, "memory", ())
+    for words, arrays in changing.items():
+        if (name := first_bad(arrays)) is not None:
+            for place, model in (("[0].", "generative."), ("[1].", "recognition.")):
+                if name.startswith(place) and arrays is state.parameters:
+                    name = name.replace(place, model, 1)
+            return f"{words}{name} became infinite or nan"
+    return None
+
+
+def _are_bad(terms, rows):
+    """Return which rows of the step have a bad bound of their own; all of them if that cannot be told."""
+    bad = ~np.isfinite(terms.get("lower_bound", np.zeros(len(rows))))
+    return bad if bad.any() else np.ones(len(rows), bool)
+
+
+def _in_words(rows, of):
     if rows is None or not len(rows):
         return ""
     shown = ", ".join(str(row) for row in rows[:5])
     return (
-        f", with row {shown} of the data"
+        f", with row {shown} of {of}"
         if len(rows) == 1
-        else f", with rows {shown}{', ...' if len(rows) > 5 else ''} of the data"
+        else f", with rows {shown}{', ...' if len(rows) > 5 else ''} of {of}"
     )

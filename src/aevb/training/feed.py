@@ -62,6 +62,13 @@ class ChunkPlan:
         return self.samples_per_chunk * self.num_chunks
 
 
+class RowNames(NamedTuple):
+    """What the rows of a chunk's source are called in messages."""
+
+    numbers: np.ndarray | None = None  # from 0; None: as in the source
+    of: str = "the data"
+
+
 class Chunk(NamedTuple):
     """The data of one compiled call."""
 
@@ -70,6 +77,7 @@ class Chunk(NamedTuple):
     source: Source
     rows: Array  # numbers of the training rows in the source
     order: Array  # in which their places are visited
+    names: RowNames = RowNames()  # no compiled program sees them
 
 
 class Feed(Protocol):
@@ -172,9 +180,10 @@ class Resident:
                 yield Chunk(number, plan, self.source, rows, order)
 
 
-def streamed_chunk(number: int, plan: ChunkPlan, rows: np.ndarray, scale: float, key: Array) -> Chunk:
+def streamed_chunk(number: int, plan: ChunkPlan, rows: np.ndarray, names: RowNames, scale: float, key: Array) -> Chunk:
     """Return the chunk that holds these rows and no others, (samples_per_chunk, D), shuffled among themselves."""
-    return Chunk(number, plan, Source(rows, scale), on_device(np.arange(len(rows))), shuffle(key, number, len(rows)))
+    places = on_device(np.arange(len(rows)))
+    return Chunk(number, plan, Source(rows, scale), places, shuffle(key, number, len(rows)), names)
 
 
 def shuffle(key: Array, epoch: int, num_rows: int) -> Array:

@@ -258,7 +258,7 @@ def _columns(report):
 
 def safe_chunk(state, chunk, noise_key, first_step, *, learner):
     """Run a chunk on a copy, so that what was learned so far is safe from bad numbers and from Ctrl-C."""
-    number, plan, *data = chunk
+    number, plan, *data, _ = chunk
     after, info = run_chunk(copy_state(state), *data, noise_key, number, learner=learner, plan=plan)
     report = jax.tree.map(np.asarray, info)
     check_finite(report, after, first_step)
