@@ -26,7 +26,7 @@ def regroup(parts: Iterable[tuple[np.ndarray, np.ndarray]], size: int) -> Iterat
     """Give the same rows, and their numbers, in arrays of this many rows each, and then what is left.
 
     Example:
-        >>> [list(numbers) for _, numbers in regroup(numbered([np.zeros((3, 1)), np.zeros((2, 1))]), 2)]
+        >>> [numbers.tolist() for _, numbers in regroup(numbered([np.zeros((3, 1)), np.zeros((2, 1))]), 2)]
         [[0, 1], [2, 3], [4]]
     """
     buffer, numbers, filled = None, np.empty(0, int), 0
