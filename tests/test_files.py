@@ -1,4 +1,5 @@
 import os
+import time
 
 import numpy as np
 import pytest
@@ -77,7 +78,27 @@ def test_a_sealed_text_is_written_in_one_way_only():
         ("[\n 1\n]", "it is not as it was written: damaged, or changed by hand."),
         (SEALED.replace("\n", "\n "), "it is not as it was written: damaged, or changed by hand."),
         (SEALED.replace("  1", "  2"), "its checksum is wrong: it is damaged, or was changed by hand."),
-        ('{\n "a": 1\n}', "its checksum is wrong: it is damaged, or was changed by hand."),
+        (SEALED.replace("bc7", "bd7"), "its checksum is wrong: it is damaged, or was changed by hand."),
+        (SEALED[:77], "its checksum is wrong: it is damaged, or was changed by hand."),
+        (SEALED.replace("\n ]", "\r ]"), "its checksum is wrong: it is damaged, or was changed by hand."),
+        ('{\n "a": 1\n}', "it is not as it was written: damaged, or changed by hand."),
+    ],
+)
+def test_texts_that_are_not_as_they_were_sealed(text, words, monkeypatch):
+    monkeypatch.setattr("aevb.files.parse_json", lambda _: pytest.fail("it was parsed"))
+    with pytest.raises(ValueError, match=r".") as error:
+        unsealed(text)
+    assert str(error.value) == words
+
+
+def sealed_by_hand(text):
+    """Give a text a right checksum, whatever it says."""
+    return text.replace('"sha256": ""', f'"sha256": "{digest(text.encode())}"')
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
         ('{"c": 1, "b": 2, "b": 3, "a": 4}', "the name 'b' appears twice in one object."),
         ('{"a": {"b": 1, "b": 1}}', "the name 'b' appears twice in one object."),
         ("[" * 100_000, "it is nested too deep."),
@@ -88,9 +109,17 @@ def test_a_sealed_text_is_written_in_one_way_only():
     ],
 )
 def test_texts_that_are_refused(text, words):
-    with pytest.raises(ValueError, match=r".") as error:
-        unsealed(text)
-    assert str(error.value) == words
+    for parse, refused in ((parse_json, text), (unsealed, sealed_by_hand(f'{{\n "sha256": "",\n "a": {text}}}'))):
+        with pytest.raises(ValueError, match=r".") as error:
+            parse(refused)
+        assert str(error.value) == words
+
+
+def test_a_name_that_appears_twice_among_many_is_soon_found():
+    start = time.process_time()
+    with pytest.raises(ValueError, match="the name '29999' appears twice"):
+        parse_json("{" + "".join(f'"{number}": 0,' for number in range(30_000)) + '"29999": 0}')
+    assert time.process_time() - start < 1
 
 
 def test_json():

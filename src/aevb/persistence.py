@@ -8,9 +8,11 @@ weight. It is also what makes a save whole: the arrays' file, whose name is part
 `model.json` takes the place of the old one in a single step, and only then the old arrays go.
 """
 
+import math
 import numbers
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,14 +24,14 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from aevb.arrays import filled, on_device
-from aevb.files import check_path, digest, parse_json, plain, sealed, unsealed, written_whole
+from aevb.files import check_path, digest, one_at_a_time, parse_json, plain, sealed, unsealed, written_whole
 from aevb.models import LIKELIHOODS, OWN_PARTS, named_leaves, split
 
 if TYPE_CHECKING:
     from aevb.vae import VAE
 
 FORMAT = 2
-MAX_DESCRIPTION = 2**26  # bytes of a model.json; a history of a hundred thousand epochs has a quarter of that
+MAX_DESCRIPTION = 2**25  # bytes of a model.json; a history of a hundred thousand epochs has about 22 million
 _OUR_FILES = re.compile(r"\.?(model\.json|arrays(-[0-9a-f]{16})?\.safetensors)(\.\d+)?")
 
 
@@ -55,16 +57,26 @@ def save(vae: "VAE", folder) -> Path:
         OSError: It could not be written; what was there before still is.
     """
     folder = Path(folder)
+    data = safetensors.save(_named_arrays(vae))
+    checksum = digest(data)
+    arrays = {"file": f"arrays-{checksum[:16]}.safetensors", "sha256": checksum}
+    text = sealed(_described(vae) | {"arrays": arrays})
+    if len(text) > MAX_DESCRIPTION:  # and `load` would refuse it
+        rows = len(vae.history_)
+        raise ModelFileError(f"history_ has {rows:,} rows, too many for a file. Shorten it: del vae.history_[:-1000]")
+    with one_at_a_time(folder):
+        _write(folder, arrays["file"], data, text)
+    return folder
+
+
+def _write(folder, name, data, text):
+    """Write arrays, then the description, then remove what was there before."""
     is_new = not folder.exists()
     if not is_new and not (folder.is_dir() and all(_OUR_FILES.fullmatch(path.name) for path in folder.iterdir())):
         raise ModelFileError(f"{folder} exists and is not a model folder. Nothing was written; choose another name.")
-    data = safetensors.save(_named_arrays(vae))
-    checksum = digest(data)
-    arrays = folder / f"arrays-{checksum[:16]}.safetensors"
-    text = sealed(_described(vae) | {"arrays": {"file": arrays.name, "sha256": checksum}})
-    before = [] if is_new else [path for path in folder.iterdir() if path.name not in (arrays.name, "model.json")]
+    before = [] if is_new else [path for path in folder.iterdir() if path.name not in (name, "model.json")]
     try:
-        with written_whole(arrays) as scratch:
+        with written_whole(folder / name) as scratch:
             scratch.write_bytes(data)
         with written_whole(folder / "model.json") as scratch:
             scratch.write_text(text, encoding="utf-8")
@@ -74,7 +86,6 @@ def save(vae: "VAE", folder) -> Path:
         raise
     for path in before:
         path.unlink(missing_ok=True)
-    return folder
 
 
 def written_arguments(vae) -> tuple[dict[str, Any], list[str]]:
@@ -145,6 +156,9 @@ def _checked_path(folder):
         raise ModelFileError(str(error)) from None
 
 
+_DAMAGE = OSError, ValueError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError, SafetensorError
+
+
 @contextmanager
 def _blaming(folder):
     """Say of whatever goes wrong inside that the folder is no model."""
@@ -152,33 +166,39 @@ def _blaming(folder):
         yield
     except KeyError as error:
         raise ModelFileError(f"{folder} cannot be read as a model: model.json lacks {error}.") from error
-    except (OSError, ValueError, TypeError, AttributeError, OverflowError, MemoryError, SafetensorError) as error:
+    except _DAMAGE as error:
         raise ModelFileError(f"{folder} cannot be read as a model: {error}") from error
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return what the files hold, after their checksums were found right and all entries of the right kind."""
-    path = folder / "model.json"
-    if path.stat().st_size > MAX_DESCRIPTION:
-        raise ModelFileError(f"model.json has {path.stat().st_size:,} bytes, more than any model's.")
-    text = path.read_text(encoding="utf-8")
-    document = parse_json(text)
-    number = document["format"] if isinstance(document, dict) else None
-    if number == 1:  # had no checksums
-        data = (folder / "arrays.safetensors").read_bytes()
-    elif number == FORMAT:
+    text = _bytes(folder / "model.json", MAX_DESCRIPTION).decode()
+    if text.startswith('{\n "format": 1,'):  # had no checksums
+        document, data = parse_json(text), _bytes(folder / "arrays.safetensors")
+    else:
         document = unsealed(text)
+        if document["format"] != FORMAT:
+            raise ModelFileError(f"it has format {document['format']!r}; this version reads formats 1 to {FORMAT}.")
         arrays = _checked("arrays", document["arrays"])
-        data = (folder / arrays["file"]).read_bytes()
+        data = _bytes(folder / arrays["file"])
         if digest(data) != arrays["sha256"]:
             raise ModelFileError(f"{arrays['file']} is damaged: its checksum is not the one in model.json.")
-    else:
-        raise ModelFileError(f"it has format {number!r}; this version reads formats 1 to {FORMAT}.")
     for name in ("arguments", "own_networks", "own_optimizer", "fitted", "feature_names"):
         _checked(name, document[name])
     for name, value in document["fitted"].items():
         _checked(name, value)
+    if len(document["feature_names"]) not in (0, document["fitted"]["n_features_in_"]):
+        raise ModelFileError(f"model.json: it names {len(document['feature_names'])} columns, and not all or none.")
     return document, safetensors.load(data)
+
+
+def _bytes(path, most=math.inf):
+    """Return what is in a file; a pipe would never end, and a device need not."""
+    if not path.is_file():
+        raise ModelFileError(f"{path.name} is not a file.")
+    if path.stat().st_size > most:
+        raise ModelFileError(f"{path.name} has {path.stat().st_size:,} bytes, more than any model's.")
+    return path.read_bytes()
 
 
 def _is_whole(value):
@@ -186,7 +206,7 @@ def _is_whole(value):
 
 
 def _is_number(value):
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _are(kind, value):
@@ -213,7 +233,7 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
     "n_features_in_": lambda value: _is_whole(value) and value > 0,
     "likelihood_": lambda value: _is_text(value) and value in LIKELIHOODS,
     "scale_": _is_number,
-    "seed_": _is_whole,
+    "seed_": lambda value: _is_whole(value) and value < 2**31,
     "learning_rate_": lambda value: value is None or _is_number(value),
     "stopped_because_": _is_text,
     "history_": _is_history,
@@ -286,8 +306,9 @@ def _fill(vae, arrays, with_optimizer):
         return learner, state, parts | ({"optimizer": state.optimizer_state} if with_optimizer else {})
 
     # Shapes first: arguments that ask for more than the file has must not get the memory, nor the time, for it.
-    if len(vae._hidden_widths()) > len(arrays) + 1:
-        raise ModelFileError(f"the arguments ask for {len(vae._hidden_widths())} hidden layers, and it has fewer.")
+    depth, names = len(vae._hidden_widths()), {name.rpartition(".network.")[2] for name in arrays}
+    if vae.decoder is None and not names.issuperset(f"layers[{number}].weight" for number in range(depth + 1)):
+        raise ModelFileError(f"the arguments ask for {depth} hidden layers, and it has others.")
     _check_forms(arrays, _forms(lambda: start()[2]))
     learner, state, parts = start()
     leaves = [on_device(arrays[name]) for name, _ in named_leaves(parts)]
