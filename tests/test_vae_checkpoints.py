@@ -46,6 +46,7 @@ def test_another_run_is_refused(tmp_path, arguments, data, words):
         VAE(**{**SMALL, **arguments}).fit(data, checkpoint=tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "before", "now"),
     [

@@ -21,7 +21,10 @@ X = np.random.default_rng(0).integers(2, size=(2000, 16)).astype(np.float32)
 MODELS = initialize(standard_models(16, 2, (4,), "bernoulli"), jax.random.key(0))
 NO_ROWS = np.zeros(0, int)
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*halved the learning rate:RuntimeWarning")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.filterwarnings("ignore:.*halved the learning rate:RuntimeWarning"),
+]
 
 
 def run(feed, models=MODELS, learner=AEVB, **options):
