@@ -154,7 +154,8 @@ def test_posterior_means_by_hmc_are_exact():
 
 
 @pytest.mark.slow
-def test_annealing_shows_how_far_it_is_and_can_be_interrupted(capfd):
+def test_annealing_shows_how_far_it_is_and_can_be_interrupted(capfd, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # taken for a terminal
     vae = fit("mcem", max_epochs=1, progress=True)
     shares = []
     vae.log_likelihood(X[:70], method="ais", num_samples=150, progress=shares.append)
