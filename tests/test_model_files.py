@@ -268,10 +268,10 @@ def test_what_is_no_regular_file_is_refused(make, name, folder):
     assert_refused(folder)
 
 
-def test_links_to_files_are_read(folder, tmp_path):
+def test_links_to_files_are_read(folder, fitted, tmp_path):
     for path in (folder / "model.json", arrays_of(folder)):
         path.symlink_to(path.rename(tmp_path / path.name))
-    load(folder)
+    assert same(load(folder), fitted[0])
 
 
 def test_many_layers_load(tmp_path, monkeypatch):

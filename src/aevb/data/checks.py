@@ -183,10 +183,13 @@ def check_number_type(X, name: str = "X") -> None:
 
 def _is_number(value):
     """Whether this is a number, or all of a row are: a million cells one at a time would take seconds."""
+    if np.iscomplexobj(value):
+        return False
     try:
-        return not np.iscomplexobj(value) and np.asarray(value).astype(float) is not None
+        np.asarray(value).astype(float)
     except (TypeError, ValueError, OverflowError):
         return False
+    return True
 
 
 def _as_objects(X):

@@ -1,5 +1,8 @@
 """A Gaussian that remembers the logarithm of its scale."""
 
+import math
+
+import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax import Array
@@ -32,3 +35,20 @@ class LogScaleNormal(dist.Normal):
     def log_prob(self, value) -> Array:
         standardized = (jnp.asarray(value) - jnp.asarray(self.loc)) * jnp.exp(-self.log_scale)
         return -(standardized**2 + jnp.log(2 * jnp.pi)) / 2 - self.log_scale
+
+
+@jax.custom_jvp
+def exp_minus_line(v: Array) -> Array:
+    """Return exp(v) - 1 - v, to the last bits also near 0, where these cancel to nothing in float32.
+
+    Example:
+        >>> print(f"{exp_minus_line(jnp.float32(1e-4)):.4e}")
+        5.0002e-09
+    """
+    small, series = jnp.clip(v, -0.5, 0.5), jnp.zeros_like(v)
+    for n in range(11, 1, -1):
+        series = series * small + 1 / math.factorial(n)
+    return jnp.where(jnp.abs(v) < 0.5, small**2 * series, jnp.expm1(v) - v)
+
+
+exp_minus_line.defjvps(lambda v_dot, _, v: v_dot * jnp.expm1(v))

@@ -3,8 +3,6 @@
 Paper: App. B.
 """
 
-import math
-
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
@@ -13,6 +11,7 @@ from numpyro.distributions import Distribution
 from numpyro.distributions.kl import kl_divergence
 
 from aevb.distributions import LogScaleNormal
+from aevb.distributions.log_scale_normal import exp_minus_line
 from aevb.models import GenerativeModel, RecognitionModel
 
 
@@ -98,23 +97,6 @@ def _gaussian_kl(mu, log_sigma, p):
     r = (mu - p.loc) / p.scale
     v = 2 * (log_sigma - _log_scale(p))
     return (r**2 + exp_minus_line(v)) / 2
-
-
-@jax.custom_jvp
-def exp_minus_line(v: Array) -> Array:
-    """Return exp(v) - 1 - v, to the last bits also near 0, where these cancel to nothing in float32.
-
-    Example:
-        >>> print(f"{exp_minus_line(jnp.float32(1e-4)):.4e}")
-        5.0002e-09
-    """
-    small, series = jnp.clip(v, -0.5, 0.5), jnp.zeros_like(v)
-    for n in range(11, 1, -1):
-        series = series * small + 1 / math.factorial(n)
-    return jnp.where(jnp.abs(v) < 0.5, small**2 * series, jnp.expm1(v) - v)
-
-
-exp_minus_line.defjvps(lambda v_dot, _, v: v_dot * jnp.expm1(v))
 
 
 def _name(d):

@@ -14,6 +14,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.distributions import Distribution
 from numpyro.distributions.batch_util import promote_batch_shape
 
+from aevb.distributions.log_scale_normal import exp_minus_line
 from aevb.models.conditionals import limited
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import join, split
@@ -78,7 +79,6 @@ class BayesianGenerativeModel(eqx.Module):
 
     def kl(self) -> Array:
         """Return KL(q(theta) || p(theta)), by appendix B."""
-        from aevb.estimators.kl import exp_minus_line  # estimators import models
 
         def terms(mu, v):
             return (mu**2 + exp_minus_line(limited(v))) / 2
