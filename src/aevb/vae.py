@@ -409,6 +409,40 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             warnings.warn(reason, UserWarning, stacklevel=2)
         return estimate
 
+    def compare(self, train, test, *, method="importance", num_samples=1000):
+        """Compare log p(x) of test rows with that of simple models, fitted to the training rows.
+
+        These are independent columns, PCA, factor analysis (with the best number of factors and with as many as this
+        model has latent variables) and a Gaussian mixture; see :func:`aevb.inference.baselines.fit_baselines`.
+
+        Args:
+            train: (N, D), the rows this model was fitted to: a small table of real numbers.
+            test: (n, D), rows that it was not fitted to.
+            method: How log p(x) of this model is estimated, see :meth:`log_likelihood`.
+            num_samples: Samples of z for each row.
+
+        Returns:
+            :class:`aevb.inference.baselines.Comparison`: ``means``, ``std_errors`` and ``values`` (per row) by the name
+            of a model, ``"this model"`` first, in nats and in the units of X. Printing it gives a small table.
+
+        Raises:
+            ValueError: The likelihood is not a density of real numbers, or the data are too large for the comparison.
+        """
+        from aevb.inference.baselines import Comparison, fit_baselines, is_comparable
+
+        train, test = self._check_new_data(train, "train"), self._check_new_data(test, "test")
+        if not LIKELIHOODS[self.likelihood_].density or self.decoder is not None:
+            raise ValueError(f"compare: is for a Gaussian likelihood, and this model has {self.likelihood_!r}.")
+        levels, rows = train * self._scale_of(train), test * self._scale_of(test)
+        if not is_comparable(levels):
+            raise ValueError(
+                f"train: has shape {train.shape}; compare is for at least 10 rows, up to 100 columns and a million "
+                "values, none of them NaN and no column constant."
+            )
+        own = self.log_likelihood(test, method=method, num_samples=num_samples).values
+        others = fit_baselines(levels, rows, num_factors=self._n_features_out)
+        return Comparison({"this model": own, **others.values}, {"this model": "", **others.details})
+
     # ---- saving ------------------------------------------------------------------------------------------------------
 
     def save(self, folder):

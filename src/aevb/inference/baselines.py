@@ -1,0 +1,157 @@
+"""What simple models make of the same rows: log p(x) of independent columns, PCA, factor analysis and mixtures.
+
+A deep model of a small table has to beat these to be worth its trouble. All of them are scikit-learn's, fitted to the
+same training rows, and judged by log p(x) of the same test rows in the units of the data.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+MAX_CELLS = (
+    10**6
+)  # of training data; beyond that a cubic cost per fold is no small thing, and a deep model has its place
+MAX_COLUMNS = 100
+NUM_FOLDS = 5
+COMPONENTS = (1, 2, 4, 8, 16, 32)  # candidates for the number of factors
+MIXTURE_SIZES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Log p(x) of test rows under several models, in nats per row, in the units of the data.
+
+    Args:
+        values: Of each model by its name, log p(x) of each test row, (n,).
+        details: What was chosen for a model on the training rows, such as ``"4 factors"``; may be empty.
+
+    Example:
+        >>> Comparison({"this model": np.array([-3.0, -4.0])}, {"this model": ""})
+        log p(x) of 2 rows, nats per row:
+           -3.50 +- 0.35  this model
+    """
+
+    values: dict[str, np.ndarray]
+    details: dict[str, str]
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Averages over the test rows, by name."""
+        return {name: float(np.mean(values)) for name, values in self.values.items()}
+
+    @property
+    def std_errors(self) -> dict[str, float]:
+        """Standard errors of the averages by the choice of test rows, by name."""
+        return {name: float(np.std(values) / np.sqrt(len(values))) for name, values in self.values.items()}
+
+    def __repr__(self) -> str:
+        lines = [f"log p(x) of {len(next(iter(self.values.values()))):,} rows, nats per row:"]
+        for name, mean in self.means.items():
+            detail = f" ({self.details[name]})" if self.details.get(name) else ""
+            lines.append(f"{mean:8.2f} +- {self.std_errors[name]:.2f}  {name}{detail}")
+        return "\n".join(lines)
+
+
+def is_comparable(train: np.ndarray) -> bool:
+    """Whether the baselines suit these data: a small table without missing values or constant columns.
+
+    Example:
+        >>> is_comparable(np.eye(20)), is_comparable(np.zeros((20, 2))), is_comparable(np.ones((20, 784)))
+        (True, False, False)
+    """
+    num_rows, num_columns = np.shape(train)
+    is_small = num_rows * num_columns <= MAX_CELLS and num_columns <= MAX_COLUMNS and num_rows >= 2 * NUM_FOLDS
+    return bool(is_small and np.isfinite(train).all() and (np.ptp(np.asarray(train, np.float64), axis=0) > 0).all())
+
+
+def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | None = None, seed: int = 0) -> Comparison:
+    """Fit simple models to the training rows, and return their log p(x) of the test rows.
+
+    They are independent Gaussian columns; probabilistic PCA and factor analysis, each with the number of factors that
+    cross-validation on the training rows prefers; factor analysis with `num_factors`, if given; and a Gaussian mixture,
+    whose size and kind of covariance are chosen likewise. They see columns of mean 0 and standard deviation 1; the
+    densities are in the units of the data.
+
+    Args:
+        train: (N, D), real numbers, see :func:`is_comparable`.
+        test: (n, D).
+        num_factors: J, of a model to be compared with.
+        seed: Of folds and of the mixtures' starts.
+
+    Returns:
+        A :class:`Comparison` with the names ``"independent columns"``, ``"PCA"``, ``"factor analysis"``,
+        ``"factor analysis, J factors"`` and ``"Gaussian mixture"``.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X = load_iris().data
+        >>> round(fit_baselines(X[::2], X[1::2]).means["independent columns"], 2)
+        -4.94
+    """
+    from sklearn.mixture import GaussianMixture
+
+    train, test = np.asarray(train, np.float64), np.asarray(test, np.float64)
+    mean, std = train.mean(axis=0), train.std(axis=0)
+    train, test = (train - mean) / std, (test - mean) / std
+    factor_counts = [k for k in COMPONENTS if k < min(train.shape[1], len(train) * (NUM_FOLDS - 1) // NUM_FOLDS)]
+    factor_counts = factor_counts or [1]
+    mixtures = [
+        GaussianMixture(size, covariance_type=kind, reg_covar=1e-4, random_state=seed)
+        for kind in ("full", "diag")
+        for size in MIXTURE_SIZES
+        if size * 5 <= len(train)
+    ]
+    models = {"PCA": [_pca(k) for k in factor_counts], "factor analysis": [_factor_analysis(k) for k in factor_counts]}
+    if num_factors is not None:
+        count = min(num_factors, train.shape[1])
+        models[f"factor analysis, {count} factor{'s' * (count != 1)}"] = [_factor_analysis(count)]
+    models["Gaussian mixture"] = mixtures
+    values = {"independent columns": _independent(train, test)}
+    details = {"independent columns": ""}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of iterations that did not converge: what they reached is what is judged
+        for name, candidates in models.items():
+            best = _best(candidates, train, seed)
+            if name.startswith("factor"):
+                best.set_params(max_iter=3000, tol=1e-4)  # to convergence; folds are compared by less
+            values[name] = best.fit(train).score_samples(test)
+            details[name] = _detail(best) if len(candidates) > 1 else ""
+    in_units_of_data = np.sum(np.log(std))
+    return Comparison({name: value - in_units_of_data for name, value in values.items()}, details)
+
+
+def _pca(num_factors):
+    from sklearn.decomposition import PCA
+
+    return PCA(n_components=num_factors)
+
+
+def _factor_analysis(num_factors):
+    from sklearn.decomposition import FactorAnalysis
+
+    return FactorAnalysis(n_components=num_factors, svd_method="lapack", max_iter=200)
+
+
+def _independent(train, test):
+    variance = train.var(axis=0)
+    squares = (test - train.mean(axis=0)) ** 2 / variance
+    return -0.5 * np.sum(squares + np.log(2 * np.pi * variance), axis=1)
+
+
+def _best(candidates, train, seed):
+    """Return the model with the best log p(x) in cross-validation."""
+    from sklearn.model_selection import KFold, cross_val_score
+
+    if len(candidates) == 1:
+        return candidates[0]
+    folds = KFold(NUM_FOLDS, shuffle=True, random_state=seed)
+    scores = [np.mean(cross_val_score(model, train, cv=folds, error_score=-np.inf)) for model in candidates]  # pyright: ignore[reportArgumentType]
+    return candidates[int(np.argmax(scores))]
+
+
+def _detail(model):
+    if hasattr(model, "covariance_type"):
+        size = model.n_components
+        return f"{size} component{'s' * (size != 1)}, {model.covariance_type} covariance"
+    return f"{model.n_components} factor{'s' * (model.n_components != 1)}"
