@@ -1,4 +1,4 @@
-"""Arrays from NumPy to the device without a program: `jnp.asarray` and `jnp.zeros` compile one for each shape."""
+"""Arrays on their way to the device, without compiling a program for each shape, and hashes of them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 from jax.core import Tracer
 
 
@@ -31,3 +31,23 @@ def checksum(arrays: Iterable, text: str = "") -> str:
         found.update(f"\0{array.shape} {array.dtype}\0".encode())
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
+
+
+@jax.jit
+def row_keys(key: Array, x: Array) -> Array:
+    """Return a key for each row of x (N, D): a function of the key and the row, whatever its place and company."""
+    return jax.vmap(lambda row: jax.random.fold_in(key, fingerprint(row)))(x)
+
+
+def fingerprint(x: Array) -> Array:
+    """Hash a datapoint to 32 bits: the sum of hashes of its values' bit patterns, each with its place."""
+    bits = lax.bitcast_convert_type(x.astype(jnp.float32).ravel(), jnp.uint32)
+    places = jnp.arange(bits.size, dtype=jnp.uint32)
+    return jnp.sum(_scramble(bits ^ _scramble(places + 1)), dtype=jnp.uint32)
+
+
+def _scramble(bits):
+    """Mix 32 bits so that each depends on all (the finalizer of Appleby's MurmurHash3, 2011)."""
+    bits = (bits ^ (bits >> 16)) * jnp.uint32(0x85EBCA6B)
+    bits = (bits ^ (bits >> 13)) * jnp.uint32(0xC2B2AE35)
+    return bits ^ (bits >> 16)

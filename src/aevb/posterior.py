@@ -11,7 +11,7 @@ import numpy as np
 import optax
 from numpyro.distributions import Distribution
 
-from aevb.data.checks import check_parameter
+from aevb.arguments import check_parameter
 from aevb.errors import WrongTypeError, shown
 from aevb.inference.fitted import FittedPosterior
 from aevb.inference.importance import log_mean_exp

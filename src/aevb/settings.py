@@ -5,7 +5,7 @@ import numpy as np
 import optax
 from numpyro.distributions import Distribution
 
-from aevb.data.checks import check_parameter, read_random_state
+from aevb.arguments import check_parameter, read_random_state
 from aevb.errors import WrongTypeError, shown
 from aevb.estimators import ESTIMATORS
 from aevb.learners import LEARNERS, OPTIMIZERS

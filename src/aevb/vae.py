@@ -18,8 +18,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
+from aevb.arguments import check_parameter, read_random_state
 from aevb.conventions import MethodAndParameter, SilentCopies, Unsaved, available_if, unchanged_on_error
-from aevb.data.checks import check_parameter, check_rows, column_units, read_random_state
+from aevb.data.checks import check_rows, column_units
 from aevb.data.reading import column_names, read_array, read_matrix, read_training_data
 from aevb.data.training_data import Wishes, open_training_data
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b

@@ -3,12 +3,11 @@ import time
 import numpy as np
 import pytest
 
+from aevb.arguments import check_options, check_parameter
 from aevb.data import checks
 from aevb.data.checks import (
     check_columns_vary,
     check_number_type,
-    check_options,
-    check_parameter,
     check_row_lengths,
     check_rows,
     column_units,

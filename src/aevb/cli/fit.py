@@ -61,7 +61,7 @@ def fit(
         quiet: Say only where the results are.
         json: Print one JSON object.
     """
-    from aevb.data.checks import check_parameter
+    from aevb.arguments import check_parameter
 
     given = {name: value for name, value in asdict(model).items() if value is not None} if model else {}
     own = {

@@ -1,7 +1,8 @@
 """Data: data sets by name, the user's own files, sources larger than memory, and what may go into a model."""
 
+from aevb.arguments import check_parameter
 from aevb.data.binarization import BINARIZATIONS, DynamicBinarization, binarize
-from aevb.data.checks import check_parameter, check_rows
+from aevb.data.checks import check_rows
 from aevb.data.datasets import DATASETS, Dataset, is_here, load_dataset
 from aevb.data.own import open_dataset
 from aevb.data.tables import DataFileError, Table, open_tables

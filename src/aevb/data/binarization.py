@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aevb.data.checks import check_parameter, check_rows
+from aevb.arguments import check_parameter
+from aevb.data.checks import check_rows
 from aevb.data.reading import read_array
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aevb.arguments import check_parameter
 from aevb.data import published
 from aevb.data.binarization import kind_of
-from aevb.data.checks import check_parameter
 
 
 @dataclass(frozen=True)

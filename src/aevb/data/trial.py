@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aevb.arguments import check_parameter
 from aevb.data.binarization import BINARIZATIONS, binarize, level_scale
-from aevb.data.checks import check_parameter, check_rows
+from aevb.data.checks import check_rows
 from aevb.data.datasets import DATASETS, Dataset
 from aevb.data.own import described, is_image_folder, open_dataset, own_labels, own_tables
 from aevb.data.scan import pick

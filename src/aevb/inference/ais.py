@@ -9,10 +9,11 @@ import numpy as np
 from jax import Array, lax
 from scipy.special import stdtrit
 
+from aevb.arrays import row_keys
 from aevb.inference import hmc
 from aevb.inference.importance import log_mean_exp
-from aevb.inference.rows import compiled, row_keys
 from aevb.models import GenerativeModel
+from aevb.models.compilation import compiled
 
 CHUNK = 100  # temperatures in one compiled call
 TARGET_ACCEPTANCE = 0.65  # Wu, Burda, Salakhutdinov and Grosse (2017)

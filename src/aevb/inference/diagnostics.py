@@ -11,10 +11,11 @@ import optax
 from jax import Array, lax
 from numpyro.distributions.kl import kl_divergence
 
+from aevb.arrays import row_keys
 from aevb.inference.marginal_likelihood import log_likelihood
 from aevb.inference.result import LogLikelihood
-from aevb.inference.rows import compiled, row_keys
 from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models.compilation import compiled
 
 THRESHOLD = 0.01
 

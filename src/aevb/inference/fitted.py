@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from aevb.data.checks import check_parameter
-from aevb.inference.rows import compiled
+from aevb.arguments import check_parameter
 from aevb.models import Posterior
+from aevb.models.compilation import compiled
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,8 +19,8 @@ from aevb.inference.densities import DENSITIES
 from aevb.inference.importance import log_mean_exp, propose
 from aevb.inference.parallel import leaves_a_core
 from aevb.inference.pareto import pareto_k_hat
-from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models.compilation import compiled
 
 NARROWING = 0.8
 NUM_PROPOSALS = 1000

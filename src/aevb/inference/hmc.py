@@ -16,7 +16,7 @@ from blackjax.mcmc import hmc as kernels
 from blackjax.mcmc.integrators import velocity_verlet
 from jax import Array, lax
 
-from aevb.inference.rows import compiled
+from aevb.models.compilation import compiled
 
 TARGET_ACCEPTANCE = 0.9  # of App. E
 JITTER = 0.2

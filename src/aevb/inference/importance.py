@@ -6,8 +6,8 @@ import numpy as np
 from jax import Array, lax
 
 from aevb.inference.pareto import pareto_k_hat
-from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models.compilation import compiled
 
 CHUNK = 50  # samples of each datapoint that are decoded at once
 DEFENSIVE = 0.25

@@ -12,8 +12,8 @@ from jax.scipy.linalg import solve_triangular
 
 from aevb.inference.importance import CHUNK, estimate_from
 from aevb.inference.parallel import leaves_a_core
-from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models.compilation import compiled
 
 DEGREES_OF_FREEDOM = 8  # tails heavier than a posterior's that is near a Gaussian
 SHARES = (0.75, 0.1, 0.15)  # of samples from around the modes, from the prior, from the encoder

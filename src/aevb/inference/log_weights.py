@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from jax import Array, lax
 
-from aevb.inference.rows import compiled
+from aevb.models.compilation import compiled
 
 DRAWS_AT_ONCE = 50
 ROWS_AT_ONCE = 1000

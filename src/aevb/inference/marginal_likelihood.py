@@ -6,8 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from aevb.arrays import on_device
-from aevb.data.checks import check_options, check_parameter, check_rows
+from aevb.arguments import check_options, check_parameter
+from aevb.arrays import on_device, row_keys
+from aevb.data.checks import check_rows
 from aevb.data.reading import read_array
 from aevb.inference.ais import SCHEDULES, ais
 from aevb.inference.densities import DENSITIES
@@ -18,7 +19,6 @@ from aevb.inference.parallel import SharedProgress, side_by_side
 from aevb.inference.pareto import k_hat_threshold
 from aevb.inference.quadrature import NUM_POINTS, quadrature
 from aevb.inference.result import LogLikelihood
-from aevb.inference.rows import row_keys
 from aevb.models import GenerativeModel, RecognitionModel, has_real_support
 
 # Name -> method(generative, recognition, x, keys, num_samples=..., **options) -> (values, std_errors, diagnostics).

@@ -9,8 +9,8 @@ from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
 from aevb.inference.parallel import leaves_a_core
-from aevb.inference.rows import compiled
 from aevb.models import GenerativeModel
+from aevb.models.compilation import compiled
 
 NUM_POINTS = {1: 257, 2: 65}  # a side, by the number of dimensions
 NUM_FIRST = {1: 4097, 2: 129}  # of the first grid, which must not miss the posterior

@@ -14,8 +14,8 @@ import optax
 from jax import Array, lax
 from numpyro.distributions import Distribution
 
+from aevb.arrays import fingerprint
 from aevb.estimators import sgvb_b, with_terms
-from aevb.inference.rows import fingerprint
 from aevb.learners.ascent import LearnerState, ascend, map_optimizer, start
 from aevb.learners.optimizers import OPTIMIZERS
 from aevb.models import POSTERIORS, GenerativeModel, RecognitionModel, Skeleton, join, split

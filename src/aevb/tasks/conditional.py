@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from aevb.data.checks import check_parameter
-from aevb.inference.rows import compiled, row_keys
+from aevb.arguments import check_parameter
+from aevb.arrays import row_keys
 from aevb.models import GenerativeModel, RecognitionModel, has_real_support
+from aevb.models.compilation import compiled
 from aevb.tasks.latent_posterior import NEED_AN_ENCODER, SAMPLERS
 from aevb.tasks.observations import Observation
 

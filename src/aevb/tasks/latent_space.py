@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from aevb.data.checks import check_parameter
+from aevb.arguments import check_parameter
 
 
 def manifold_grid(size: int = 20) -> np.ndarray:

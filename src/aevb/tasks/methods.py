@@ -8,7 +8,8 @@ import jax
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from aevb.data.checks import check_options, check_parameter, check_rows
+from aevb.arguments import check_options, check_parameter
+from aevb.data.checks import check_rows
 from aevb.data.reading import column_names, read_array, read_matrix
 from aevb.errors import shown
 from aevb.models import LIKELIHOODS, has_real_support

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from aevb.data.checks import check_parameter
+from aevb.arguments import check_parameter
+from aevb.arrays import row_keys
 from aevb.errors import shown
-from aevb.inference.rows import row_keys
 from aevb.models import GenerativeModel, RecognitionModel
 from aevb.tasks.conditional import Completion, complete
 from aevb.tasks.latent_posterior import observed_models

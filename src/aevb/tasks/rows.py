@@ -9,7 +9,7 @@ from jax import lax
 from numpyro.distributions import Distribution
 from numpyro.distributions.batch_util import promote_batch_shape
 
-from aevb.inference.rows import fingerprint
+from aevb.arrays import fingerprint
 
 NUM_KEPT = 200
 

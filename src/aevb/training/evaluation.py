@@ -8,8 +8,8 @@ import jax
 import numpy as np
 from jax import Array
 
+from aevb.arrays import fingerprint
 from aevb.estimators import Terms, with_terms
-from aevb.inference.rows import fingerprint
 from aevb.models import join, split
 from aevb.training.source import Source
 
