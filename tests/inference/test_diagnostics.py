@@ -7,7 +7,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from aevb.inference.diagnostics import active_units, gap, posterior_collapse
+from aevb.inference.diagnostics import active_codes, active_units, gap, posterior_collapse
 from aevb.models import GenerativeModel, RecognitionModel, standard_normal
 
 KEY = jax.random.key(0)
@@ -30,8 +30,17 @@ def test_dead_dimensions_are_named():
     report = posterior_collapse(GenerativeModel(standard_normal(3), PartlyDead()), recognition, x)
     first = (0.25 + np.mean(x[:, 0] ** 2) - 1 - np.log(0.25)) / 2
     np.testing.assert_allclose(report.divergence, [first, 0, 0.125], rtol=1e-3, atol=1e-6)
-    assert report.dead == (1,)
-    assert str(report) == "1 of 3 latent dimensions carry no information: 1"
+    assert report.dead == (1, 2)  # a constant mean carries nothing, whatever its KL divergence
+    assert str(report) == "2 of 3 latent dimensions carry no information: 1, 2"
+
+
+def test_active_is_relative_to_the_variance_of_the_prior():
+    """Shares of a Dirichlet distribution with 20 parts have a prior variance of 0.0023: 0.001 of variance is a lot."""
+    codes = np.random.default_rng(0).dirichlet(np.full(20, 2.0), size=500)
+    assert active_codes(codes).num_active == 0
+    assert active_codes(codes, dist.Dirichlet(np.ones(20))).num_active == 20
+    unknown = dist.TransformedDistribution(dist.Normal(0, 1), dist.transforms.SigmoidTransform())
+    np.testing.assert_array_equal(active_codes(codes, unknown).variance, active_codes(codes).variance)
 
 
 def test_correlated_dimensions_are_refused(linear_gaussian):

@@ -17,35 +17,60 @@ from aevb.inference.result import LogLikelihood
 from aevb.models import GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
 
-THRESHOLD = 0.01
+THRESHOLD = 0.01  # share of the prior variance; Burda, Grosse and Salakhutdinov (2016) with the prior N(0, I)
 
 
 class ActiveUnits(NamedTuple):
-    """Which latent dimensions the encoder uses."""
+    """Which latent dimensions respond to the data."""
 
-    variance: np.ndarray  # (J,): of the posterior means, over the data
+    variance: np.ndarray  # (J,): of the posterior means over the data, in units of the prior variance
     is_active: np.ndarray  # (J,)
+
+    @property
+    def num_active(self) -> int:
+        """Number of active dimensions."""
+        return int(self.is_active.sum())
+
+
+def active_codes(
+    codes: np.ndarray, prior: dist.Distribution | None = None, threshold: float = THRESHOLD
+) -> ActiveUnits:
+    r"""Find the active latent dimensions, those whose posterior mean depends on the datapoint.
+
+    .. math:: \mathrm{Var}_x \left( E_{q(z|x)}[z_j] \right) > 0.01 \, \mathrm{Var}_{p(z)}(z_j)
+
+    Burda, Grosse and Salakhutdinov, "Importance weighted autoencoders" (2016), section 5.2, where the prior is N(0, I).
+    This is the definition that the report, the interactive page and all messages use.
+
+    Args:
+        codes: Posterior means, (N, J), as returned by :meth:`aevb.VAE.transform`.
+        prior: p(z), with event shape (J,); None for N(0, I).
+        threshold: Share of the prior variance above which a dimension is active.
+
+    Example:
+        >>> active_codes(np.array([[1.0, 0.01], [-1.0, -0.01]])).is_active.tolist()
+        [True, False]
+    """
+    variance = np.var(np.asarray(codes, np.float64), axis=0) / _prior_variance(prior)
+    return ActiveUnits(variance, variance > threshold)
 
 
 def active_units(recognition: RecognitionModel, x: Array | np.ndarray, threshold: float = THRESHOLD) -> ActiveUnits:
-    r"""Find the latent dimensions whose posterior mean depends on the datapoint.
+    r"""Find the latent dimensions whose posterior mean depends on the datapoint, under the prior N(0, I).
 
-    .. math:: \mathrm{Var}_x \left( E_{q(z|x)}[z_j] \right) > 0.01
-
-    Burda, Grosse and Salakhutdinov, "Importance weighted autoencoders" (2016), section 5.2.
+    It is :func:`active_codes` of the means of q(z|x).
 
     Args:
         recognition: q(z|x).
         x: Datapoints, (N, D).
-        threshold: The variance from which a dimension counts as active.
+        threshold: The variance above which a dimension is active.
 
     Example:
         >>> from aevb.models import GaussianMLP
         >>> active_units(RecognitionModel(GaussianMLP(3, (5,), 2)), np.ones((4, 3))).is_active.tolist()
         [False, False]
     """
-    variance = np.asarray(_means(recognition, jnp.asarray(x, jnp.result_type(float)))).var(axis=0)
-    return ActiveUnits(variance, variance > threshold)
+    return active_codes(np.asarray(_means(recognition, jnp.asarray(x, jnp.result_type(float)))), threshold=threshold)
 
 
 @dataclass(frozen=True)
@@ -53,7 +78,7 @@ class Collapse:
     """How much each latent dimension says about the data."""
 
     divergence: np.ndarray  # (J,): KL(q(z_j|x) || p(z_j)) in nats, average over the data
-    dead: tuple[int, ...]  # the dimensions that say less than the threshold
+    dead: tuple[int, ...]  # the dimensions that are not active, see :func:`active_codes`
 
     def __str__(self) -> str:
         J = len(self.divergence)
@@ -65,15 +90,15 @@ class Collapse:
 def posterior_collapse(
     generative: GenerativeModel, recognition: RecognitionModel, x: Array | np.ndarray, threshold: float = THRESHOLD
 ) -> Collapse:
-    r"""Name the latent dimensions whose posterior is the prior.
+    r"""Name the latent dimensions that are not active, and measure each by its average KL divergence in nats.
 
-    .. math:: \frac{1}{N} \sum_i D_{KL}(q(z_j | x^{(i)}) \| p(z_j)) < 0.01
+    .. math:: \frac{1}{N} \sum_i D_{KL}(q(z_j | x^{(i)}) \| p(z_j))
 
     Args:
         generative: p(z) p(x|z), with a prior of independent dimensions.
         recognition: q(z|x), of independent dimensions.
         x: Datapoints, (N, D).
-        threshold: In nats.
+        threshold: Of :func:`active_codes`.
 
     Raises:
         ValueError: The dimensions of q(z|x) or of p(z) are not independent.
@@ -85,10 +110,10 @@ def posterior_collapse(
         >>> print(posterior_collapse(generative, recognition, np.ones((4, 3))))
         2 of 2 latent dimensions carry no information: 0, 1
     """
-    divergence = np.asarray(_divergences((generative, recognition), jnp.asarray(x, jnp.result_type(float)))).mean(
-        axis=0
-    )
-    return Collapse(divergence, tuple(np.flatnonzero(divergence < threshold).tolist()))
+    x = jnp.asarray(x, jnp.result_type(float))
+    divergence = np.asarray(_divergences((generative, recognition), x)).mean(axis=0)
+    active = active_codes(np.asarray(_means(recognition, x)), generative.latent_distribution(), threshold)
+    return Collapse(divergence, tuple(np.flatnonzero(~active.is_active).tolist()))
 
 
 @dataclass(frozen=True)
@@ -196,6 +221,17 @@ def _bound_terms(models, x, keys, *, num_samples, num_steps, learning_rate):
         return lax.map(terms, jax.random.split(key_terms, num_samples), batch_size=50)
 
     return jax.vmap(of_row)(x, keys)
+
+
+def _prior_variance(prior):
+    """Return the variance of each latent dimension under the prior; 1 where it is unknown, zero or infinite."""
+    if prior is None:
+        return 1.0
+    try:
+        variance = np.asarray(prior.variance, np.float64)
+    except NotImplementedError:
+        return 1.0
+    return np.where(np.isfinite(variance) & (variance > 0), variance, 1.0)
 
 
 @compiled()
