@@ -48,19 +48,19 @@ ROOMS = {  # what is broken, and the tests that are to notice
         [
             "tests/data/test_checks.py",
             "tests/data/test_reading.py",
-            "tests/test_settings.py",
-            "tests/test_conventions.py",
-            "tests/test_bad_input.py",
+            "tests/vae/test_settings.py",
+            "tests/vae/test_conventions.py",
+            "tests/vae/test_bad_input.py",
         ]
-        + [f"tests/test_vae.py::test_{name}" for name in REFUSALS.split()],
+        + [f"tests/vae/test_vae.py::test_{name}" for name in REFUSALS.split()],
     ),
     "saving": (
         ["src/aevb/persistence.py", "src/aevb/files.py"],
         [
             "tests/test_files.py",
-            "tests/test_persistence.py",
-            "tests/test_persistence_names.py",
-            "tests/test_model_files.py",
+            "tests/persistence/test_persistence.py",
+            "tests/persistence/test_names.py",
+            "tests/persistence/test_model_files.py",
         ],
     ),
     "estimators": (
@@ -69,7 +69,7 @@ ROOMS = {  # what is broken, and the tests that are to notice
             "tests/estimators",
             "tests/exact/test_linear_gaussian.py",
             "tests/exact/test_full_vb.py",
-            "tests/test_import.py",
+            "tests/project/test_import.py",
         ],
     ),
     "distributions": (["src/aevb/distributions"], ["tests/distributions"]),

@@ -7,7 +7,7 @@ import pytest
 
 from aevb.cli import run
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tasks").glob("*.md"))]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EQUATIONS = r"eqs?\. (?P<equations>\(\d+\)(?:(?:, and | and |, )\(\d+\))*)"
 OTHERS = r"§(?P<section>\d+(?:\.\d+)?)|(?P<named>App\. [A-Z](?:\.\d+)?|(?:Algorithm|Figure) \d+)"
 ITEM = re.compile(f"{EQUATIONS}|{OTHERS}")

@@ -588,7 +588,7 @@ def test_the_table_is_as_large_as_the_documentation_says():
     settings = sum(1 if name == "amortized" else 2 for name, _ in SETTINGS)  # fit, and partial_fit where there is one
     tables = (MATRICES, CONTRADICTIONS, CALLS, POSTERIORS, COMMANDS, FILES, FILES)
     pairs = settings + sum(map(len, tables))
-    said = (Path(__file__).parents[1] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    said = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
     assert f"{kinds} kinds of data and files" in said
     assert f"{pairs:,} pairs" in said
     assert f"{len(COMMANDS)} of them commands" in said
