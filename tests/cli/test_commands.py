@@ -317,6 +317,6 @@ def test_every_command_has_help(capsys):
 
 def test_help_of_fit_has_the_arguments_and_is_light():
     code = "import sys; from aevb.cli import run; run(['fit', '--help']); print('jax' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "--latent-dim" in result.stdout
     assert result.stdout.splitlines()[-1] == "False"

@@ -59,10 +59,8 @@ def same(one, other):
 
 
 def assert_refused(folder):
-    start = time.process_time()
     with pytest.raises(ModelFileError) as error:
         load(folder)
-    assert time.process_time() - start < 1
     assert str(folder) in str(error.value)
 
 
@@ -280,12 +278,11 @@ def test_many_layers_load(tmp_path, monkeypatch):
     assert len(load(folder).generative_.decoder.network.layers) == 11
 
 
-def test_layers_that_are_only_asked_for_take_no_time(folder):
+def test_layers_that_are_only_asked_for_are_not_built(folder, monkeypatch):
+    monkeypatch.setattr(VAE, "_build_models", lambda *_: pytest.fail("it built them"))
     dummies = {str(number): np.ones((3, 3), np.float32) for number in range(1_000)}
     rewrite(folder, put([3] * 1_000, "arguments", "hidden"), lambda arrays: arrays | dummies)
-    start = time.process_time()
     assert_refused(folder)
-    assert time.process_time() - start < 0.5
 
 
 FORBIDDEN = {
@@ -382,12 +379,10 @@ def test_structured_mutations_are_refused_or_harmless(folder):
             arrays_of(folder).unlink()
             write_arrays(folder, data)
         (folder / "model.json").write_text(sealed(changed))
-        start = time.process_time()
         try:
             load(folder).transform(X[:1])
         except ModelFileError:
             refused[is_header] += 1
-        assert time.process_time() - start < 1, changed
     assert refused[False] > 2_000
     assert refused[True] > 500
 
@@ -425,7 +420,7 @@ LARGE = {
 
 
 MEASURED_LOADS = """
-import gc, json, sys, time
+import gc, json, sys
 from pathlib import Path
 from aevb import ModelFileError, load
 
@@ -437,26 +432,25 @@ load(good)
 for folder in hostile:
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # the peak is what is held now
-    before, start = peak(), time.process_time()
+    before = peak()
     try:
         load(folder)
     except ModelFileError:
-        print(json.dumps([folder, time.process_time() - start, peak() - before]))
+        print(json.dumps([folder, peak() - before]))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux forgets a process's peak of memory")
-def test_a_hostile_file_takes_neither_time_nor_memory(fitted, tmp_path):
+def test_a_hostile_file_takes_no_memory(fitted, tmp_path):
     """In a process of its own, which has loaded a good model before."""
     folders = [fitted[0].save(tmp_path / name) for name in ("good", *LARGE)]
     for folder, change in zip(folders[1:], LARGE.values(), strict=True):
         rewrite(folder, change)
     run = subprocess.run([sys.executable, "-c", MEASURED_LOADS, *folders], capture_output=True, text=True, check=True)
     measured = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [folder for folder, _, _ in measured] == [str(folder) for folder in folders[1:]]  # all were refused
-    for folder, seconds, kilobytes in measured:
-        assert seconds < 1, folder
+    assert [folder for folder, _ in measured] == [str(folder) for folder in folders[1:]]  # all were refused
+    for folder, kilobytes in measured:
         assert kilobytes < 2 * (Path(folder) / "model.json").stat().st_size / 1000 + 30_000, folder
 
 

@@ -18,7 +18,6 @@ def heavy_modules_after(code: str) -> set[str]:
         [sys.executable, "-c", f"try:\n {code}\nfinally:\n {report}"],
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert run.returncode == 0, run.stderr
     return HEAVY & set(json.loads(run.stderr.splitlines()[-1]))

@@ -5,7 +5,6 @@ learned or estimated, and leaves nothing on the disk.
 """
 
 import shutil
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,6 @@ pytestmark = pytest.mark.thorough
 X = (np.random.default_rng(0).random((60, 16)) < 0.5).astype(float)
 LOW = np.zeros((5, 4))
 NAN, INF = float("nan"), float("inf")
-SECONDS = 1.0
 
 
 def small(**arguments):
@@ -118,14 +116,11 @@ def _no_compiling(monkeypatch):
 
 
 def refused(call, *words, kind=ValueError):
-    start = time.process_time()
     with pytest.raises(kind) as error:
         call()
-    seconds = time.process_time() - start
     message = str(error.value)
     for word in words:
         assert word in message
-    assert seconds < SECONDS, f"{seconds:.1f} s"
     return message
 
 
@@ -564,9 +559,7 @@ def test_commands(arguments, words, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("aevb.persistence.load", load_once)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    start = time.process_time()
     assert run(arguments) == 2
-    seconds = time.process_time() - start
     captured = capsys.readouterr()
     assert captured.err.startswith("aevb: ")
     assert captured.err.count("\n") == 1
@@ -574,7 +567,6 @@ def test_commands(arguments, words, folder, monkeypatch, capsys):
     for word in words:
         assert word in captured.err
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    assert seconds < SECONDS, f"{seconds:.1f} s"
 
 
 @pytest.mark.parametrize("file", FILES)
