@@ -4,8 +4,8 @@
     python tools/try_environments.py root+private space  # two runs: as root in a private folder; in a path with a space
     python tools/try_environments.py --list
 
-An environment is one of the names of `ENVIRONMENTS`, or several joined by +. Run it as root to try both users; what
-PYTEST_ADDOPTS says counts, so that PYTEST_ADDOPTS="-k keeping" tries a few tests only. The last commit is what is tried.
+An environment is one of the names of `ENVIRONMENTS`, or several joined by +. Run it as root to try both users.
+PYTEST_ADDOPTS is passed on, so PYTEST_ADDOPTS="-k keeping" runs a few tests only. What is tried is the last commit.
 """
 
 import argparse

@@ -109,7 +109,7 @@ class Visit:
 
     def __init__(self, browser, path, address="", **options):
         self.context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
-        self.context.set_default_timeout(60_000)
+        self.context.set_default_timeout(600_000)
         self.troubles, self.requests = [], []
         self.page = self.open(path, address)
 
@@ -136,7 +136,7 @@ class Visit:
             f"() => {{ const {{ app }} = explorer; const values = app.values; return {expression}; }}"
         )
 
-    def until(self, expression, seconds=60):
+    def until(self, expression, seconds=600):
         """Wait for an expression to be true; Playwright's own way needs `eval`, which the page forbids."""
         for _ in range(20 * seconds):
             if self.value(expression):

@@ -85,9 +85,7 @@ def test_epsilon_is_drawn_again_and_z_is_mu_plus_sigma_epsilon(visit, digits_pag
     opened = visit(digits_page)
     seed, draws = opened.value("values.epsilonSeed"), opened.value("[...app.draws]")
     opened.page.get_by_role("button", name="Roll ε").click()
-    opened.page.wait_for_timeout(200)
-    opened.rest()
-    assert opened.value("values.epsilonSeed") != seed
+    opened.until(f"values.epsilonSeed !== {seed}")
     expected = opened.value("[...app.q.mu].map((mu, j) => mu + app.q.sigma[j] * app.epsilon()[j])")
     np.testing.assert_allclose(opened.vector("z"), expected, atol=1e-5)
     assert not np.isclose(opened.value("[...app.draws]"), draws).any()
