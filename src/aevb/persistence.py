@@ -114,7 +114,7 @@ def _described(vae):
 
 def _named_arrays(vae):
     """All arrays of a model by name: parameters, constants, and the optimizer's memory."""
-    parameters, constants, _ = split(vae._learned_models())
+    parameters, constants, _ = split(vae._networks())
     parts = {"parameters": parameters, "constants": constants, "optimizer": vae._optimizer_state}
     return {name: np.asarray(leaf) for name, leaf in named_leaves(parts)}
 

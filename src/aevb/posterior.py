@@ -32,7 +32,8 @@ from aevb.models import (
     split,
     unused_variables,
 )
-from aevb.training import train
+from aevb.training import Resident, train_on
+from aevb.training.feed import RowNames
 from aevb.training.records import Records, check_numbers, check_records
 
 STEPS_AT_ONCE = 250  # of which the history has one row, where there are no minibatches
@@ -152,9 +153,8 @@ def fit_posterior(
     run_key, draws_key = jax.random.split(jax.random.key(random_state))
     check_start(learner, (q, local), source.arrays, draws_key)
     state = learner.init((q, local), learning_rate, run_key)
-    trained = train(
-        learner, state, source, rows, key=run_key, batch_size=size, max_epochs=max_epochs, progress=progress
-    )
+    feed = Resident(source, rows, size, names=RowNames(of="" if whole else "the data"))
+    trained = train_on(learner, state, feed, key=run_key, max_epochs=max_epochs, progress=progress)
     if trained.stopped_because == "interrupted" and not trained.history:
         raise KeyboardInterrupt  # nothing was learned that could be kept
     return _judge(learner, trained, source.arrays, steps_per_epoch, draws_key, random_state)

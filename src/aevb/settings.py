@@ -8,7 +8,7 @@ from numpyro.distributions import Distribution
 from aevb.arguments import check_parameter, read_random_state
 from aevb.errors import WrongTypeError, shown
 from aevb.estimators import ESTIMATORS
-from aevb.learners import LEARNERS, OPTIMIZERS
+from aevb.learners import LEARNERS, OPTIMIZERS, Ascent, learner_kind
 from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, check_real_support
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 
@@ -44,23 +44,21 @@ def check_settings(vae) -> None:
         raise ValueError(f"forgetting={vae.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
     for width in vae._hidden_widths():
         check_parameter("hidden", width, kind=int, low=1, largest=MAX_WIDTH)
-    if vae.learner == "full-vb":
-        check_parameter("estimator (learner='full-vb')", vae.estimator, choices=("sgvb-b", "sgvb-a"))
     if not isinstance(vae.amortized, bool | np.bool_):
         raise ValueError(f"amortized={vae.amortized!r} has to be True or False.")
-    if vae.learner != "aevb" and not vae.amortized:
-        raise ValueError(f"amortized=False is for learner='aevb', and learner={vae.learner!r} was given.")
+    kind = learner_kind(vae.learner, bool(vae.amortized))
+    if vae.estimator not in kind.estimators:
+        check_parameter(f"estimator ({kind.argument})", vae.estimator, choices=kind.estimators)
     _check_own_parts(vae)
     read_random_state(vae.random_state)
-    if vae.learner == "mcem" and vae.prior is None:
+    if kind.needs_real_latents and vae.prior is None:
         prior = POSTERIORS[vae.get_params()["posterior"]].prior
         jax.eval_shape(lambda: check_real_support(prior(2)))  # traced: nothing is compiled
     if vae.get_params()["posterior"] == "dirichlet" and vae.latent_dim == 1:
         raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
-    if vae.encoder is not None and not vae._has_encoder():
-        reason = f"learner={vae.learner!r}" if vae.amortized else "amortized=False"
+    if vae.encoder is not None and not kind.needs_encoder:
         raise ValueError(
-            f"encoder: {reason} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
+            f"encoder: {kind.argument} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
         )
 
 
@@ -74,26 +72,49 @@ def _check_own_parts(vae):
             )
 
 
-def learns_an_encoder(vae) -> bool:
-    """Whether there is a bound; raises an AttributeError with the reason if not."""
-    if vae.learner == "mcem":
+def check_feed(kind: type[Ascent], num_rows: int | None, is_resident: bool) -> None:
+    """Refuse data that a learner cannot learn from.
+
+    Args:
+        kind: The learner.
+        num_rows: N, or None if it is unknown.
+        is_resident: Whether all rows are in memory.
+    """
+    if kind.keeps_rows and not is_resident:
+        raise ValueError(f"{kind.argument} keeps something for each row, and needs data that fit into memory.")
+    if kind.needs_num_data and num_rows is None:
+        raise ValueError(f"{kind.argument} weighs the prior against N datapoints, and N is unknown for an iterator.")
+
+
+def has_a_bound(vae) -> bool:
+    """Whether rows have a lower bound; raises an AttributeError with the reason if not."""
+    kind = _kind_if_valid(vae)
+    if kind is not None and not kind.has_bound:
         raise AttributeError(
-            "learner='mcem' learns no encoder, so there is no bound, and no learning from batches that are seen once. "
-            'transform(X) gives posterior means, log_likelihood(X, method="hmc") estimates log p(x).'
+            f"{kind.argument} learns no encoder, so there is no bound. transform(X) gives posterior means, "
+            'log_likelihood(X, method="hmc") estimates log p(x).'
         )
     return True
 
 
 def learns_from_batches(vae) -> bool:
     """Whether batches that are seen once teach anything; raises an AttributeError with the reason if not."""
-    if vae.learner == "full-vb":
+    kind = _kind_if_valid(vae)
+    if kind is not None and kind.keeps_rows:
         raise AttributeError(
-            "learner='full-vb' weighs its prior against the size of the data set, which batches that are seen once do "
-            "not have. Call fit(X) with all rows."
+            f"{kind.argument} keeps something for each training row and improves it at each visit, so it cannot learn "
+            "from batches that are seen once. Call fit(X), or set learner='aevb' and amortized=True."
         )
-    if not vae.amortized:
+    if kind is not None and kind.needs_num_data:
         raise AttributeError(
-            "amortized=False keeps a q(z) for each training row, and improves it at each visit: there is no learning "
-            "from batches that are seen once. Call fit(X), or set amortized=True."
+            f"{kind.argument} weighs its prior against the size of the data set, which is unknown for batches that are "
+            "seen once. Call fit(X) with all rows."
         )
-    return learns_an_encoder(vae)
+    return True
+
+
+def _kind_if_valid(vae):
+    try:
+        return learner_kind(vae.learner, vae.amortized)
+    except (ValueError, TypeError):
+        return None  # the method, when called, says what is wrong

@@ -5,8 +5,8 @@ Paper: §3.
 
 import numbers
 import warnings
-from functools import cache, partial
-from typing import Any, NamedTuple
+from functools import cache
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,12 +25,11 @@ from aevb.data.reading import column_names, read_array, read_matrix, read_traini
 from aevb.data.training_data import Wishes, open_training_data
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.files import check_folder, check_path
-from aevb.learners import LEARNERS, OPTIMIZERS, Unamortized, adagrad
+from aevb.learners import OPTIMIZERS, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
-from aevb.learners.unamortized import start_row
-from aevb.models import LIKELIHOODS, OWN_PARTS, BayesianGenerativeModel, assemble, check_models, split
+from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, split
 from aevb.persistence import written_arguments
-from aevb.settings import check_settings, learns_an_encoder, learns_from_batches
+from aevb.settings import check_feed, check_settings, has_a_bound, learns_from_batches
 from aevb.tasks.methods import TaskMethods
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
 from aevb.training.checkpoint import Checkpoints, mark_of_network, mark_of_optimizer
@@ -216,12 +215,13 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             check_folder("checkpoint", checkpoint)
         with unchanged_on_error(self):
             keys = cache(self._keys)
-            held_out = self.validation_fraction if self._has_encoder() else 0  # without one there is no bound
+            needs_encoder = self._learner_kind.needs_encoder
+            held_out = self.validation_fraction if needs_encoder else 0  # without one rows are not judged
             wishes = Wishes(self.likelihood, self.decoder is not None, self.batch_size, held_out, self._shows_progress)
-            if self._has_encoder():
+            if needs_encoder:
                 wishes = wishes._replace(validation_data=validation_data)
             (self.likelihood_, self.scale_), units, feed = open_training_data(self, X, wishes, lambda: keys().rows)
-            self._check_feed(feed)
+            check_feed(self._learner_kind, feed.num_rows, isinstance(feed, Resident))
             checkpoints = self._checkpoints(feed, checkpoint, checkpoint_seconds)
             models = self._start_models(units, keys().init)
             learner, state = self._start_learner(models, feed.num_rows, keys().learner)
@@ -288,7 +288,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             setting = {"key": key, "batch_size": self.batch_size, "max_epochs": 1}
             trained = train(learner, state, self._source(X), np.arange(len(X)), **setting)
         self._keep(learner, trained)
-        self._streaming = Unsaved((self._learner_setting(), id(self.generative_), learner, trained.state))
+        self._streaming = Unsaved((self._learner_setting(), self.generative_, learner, trained.state))
         samples = history[-1]["samples"] if history else 0
         history += [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
         self.history_, self.stopped_because_ = history, trained.stopped_because
@@ -351,7 +351,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     # ---- how good is it ----------------------------------------------------------------------------------------------
 
-    @available_if(learns_an_encoder)
+    @available_if(has_a_bound)
     def score_samples(self, X, *, num_samples=None):
         """Return the estimated lower bound of log p(x) for each row of X, in nats.
 
@@ -368,7 +368,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """
         return self._bound_terms(X, num_samples).lower_bound.astype(np.float64)
 
-    @available_if(learns_an_encoder)
+    @available_if(has_a_bound)
     def score(self, X, y=None, *, num_samples=None):
         """Return the average estimated lower bound of log p(x) over the rows of X, in nats a datapoint."""
         return float(np.mean(self.score_samples(X, num_samples=num_samples)))
@@ -395,7 +395,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         rows, source, _ = self._read(X)
         if method == "importance":
             self._check_encoder('method="importance"', 'use method="hmc" or method="ais", or "laplace"')
-        recognition = self._task_models()[1] if method == "laplace" else self.recognition_
+        recognition = self._networks()[1] if method == "laplace" else self.recognition_
         check_arguments(self.generative_, recognition, method, num_samples, options)  # before anything is compiled
         seed = self.seed_ if random_state is None else self._seed(random_state)
         x, key = source.take(rows), jax.random.key(seed)
@@ -457,13 +457,6 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def _check_parameters(self):
         check_settings(self)
-
-    def _check_feed(self, feed):
-        if not self._has_encoder() and not isinstance(feed, Resident):
-            reason = f"learner={self.learner!r}" if self.amortized else "amortized=False"
-            raise ValueError(f"{reason} keeps something for each row, and needs data that fit into memory.")
-        if self.learner == "full-vb" and feed.num_rows is None:
-            raise ValueError("learner='full-vb' weighs the prior against N datapoints; an iterator does not tell N.")
 
     def _checkpoints(self, feed, folder, every):
         if folder is None:
@@ -530,7 +523,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Return models with their starting values."""
         data_dim: int = self.n_features_in_  # pyright: ignore[reportAttributeAccessIssue]
         models = self._build_models(data_dim, units, key)
-        if self.learner == "mcem" or any(getattr(self, name) is not None for name in OWN_PARTS):
+        if models[1] is None or any(getattr(self, name) is not None for name in OWN_PARTS):
             estimator = sgvb_a if self.estimator == "sgvb-b" else ESTIMATORS[self.estimator]
             check_models(*models, data_dim, self.latent_dim, estimator, self.num_samples)
         self.learning_rate_ = self._initial_learning_rate()
@@ -541,16 +534,13 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         own = {name: getattr(self, name) for name in OWN_PARTS}
         self._n_features_out = self.latent_dim
         own["posterior"] = self.get_params()["posterior"]
-        generative: Any
-        generative, recognition = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
-        if self.learner == "full-vb":
-            generative = BayesianGenerativeModel(generative)
-        if not self.amortized:
-            recognition = start_row(own["posterior"], int(self.latent_dim)).recognition
-        return generative, None if self.learner == "mcem" else recognition
+        models = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
+        return self._learner_kind.prepare(*models, own["posterior"], int(self.latent_dim))
 
-    def _has_encoder(self):
-        return self.learner != "mcem" and self.amortized
+    @property
+    def _learner_kind(self):
+        """The class of the learner, which says what it can do; see :class:`aevb.learners.Capabilities`."""
+        return learner_kind(self.learner, self.amortized)
 
     def _initial_learning_rate(self):
         if isinstance(self.optimizer, optax.GradientTransformation):
@@ -566,11 +556,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Return the learner and its first state; of a stream nobody knows N, and the prior plays no part."""
         is_known = num_data is not None
         self.estimator_ = self._choose_estimator(*models)
-        kind = LEARNERS[self.learner]
-        if not self.amortized:
-            family = {"posterior": self.get_params()["posterior"], "latent_dim": int(self.latent_dim)}
-            kind, models = partial(Unamortized, **family), (models[0], None)
-        learner = kind(
+        learner = self._learner_kind(
             skeleton=split(models).skeleton,
             num_data=num_data if is_known else 1,
             estimator=ESTIMATORS[self.estimator_],
@@ -588,9 +574,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _streaming_learner(self, models, key):
         """Return the learner and state of the last call of `partial_fit`, or new ones if anything is different now."""
         running = getattr(self, "_streaming", Unsaved()).value
-        if running is not None and running[:2] == (self._learner_setting(), id(models[0])):
-            _, _, learner, state = running
-            return learner, state._replace(learning_rate=jnp.asarray(self.learning_rate_))
+        if running is not None:
+            setting, generative, learner, state = running
+            if setting == self._learner_setting() and generative is models[0]:
+                return learner, state._replace(learning_rate=jnp.asarray(self.learning_rate_))
         learner, state = self._start_learner(models, None, key)
         before = getattr(self, "_optimizer_state", None)
         if _same_form(before, state.optimizer_state):  # not so at the start, nor with another optimizer
@@ -599,10 +586,6 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def _learner_setting(self):
         return self.learner, self.estimator, self.num_samples, self.optimizer, self.forgetting
-
-    def _learned_models(self):
-        """Return what `split` takes apart for a file: an encoder that only searches has nothing of its own."""
-        return self.generative_, self.recognition_ if self.amortized else None
 
     def _keep(self, learner, trained):
         self.generative_, self.recognition_ = learner.models(trained.state)

@@ -17,7 +17,7 @@ import pytest
 from scipy import special, stats
 
 from aevb.estimators import sgvb_a
-from aevb.learners.unamortized import OptimizedEncoder
+from aevb.learners.unamortized import OptimizedEncoder, StartingPosterior
 from aevb.models import POSTERIORS, GenerativeModel
 
 NUM_DRAWS = 4000
@@ -110,7 +110,7 @@ def fitted_bound(family, prior, likelihood, x):
     @jax.jit
     def fit(x, key):
         generative = GenerativeModel(prior, Decoder(likelihood))
-        q = OptimizedEncoder(generative, family, 2, sgvb_a)(x)
+        q = OptimizedEncoder(generative, StartingPosterior(family, 2), sgvb_a)(x)
         draws = q.sample(key, (NUM_DRAWS,))
         return jnp.mean(jax.vmap(lambda z: generative.log_joint(x, z) - q.log_prob(z))(draws))
 

@@ -309,3 +309,17 @@ def test_variables_that_the_log_joint_never_reads_are_named():
     assert unused_variables(one_piece, q, None, None) == ["b"]
     two = LogJoint(lambda v: -(v["a"] ** 2), lambda v, x: -((x - v["b"].sum()) ** 2))
     assert unused_variables(two, q, None, np.zeros(3)) == ["c"]
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:k-hat")  # after so few steps
+def test_a_nan_on_the_way_halves_the_learning_rate():
+    """Steps of 8 overshoot the posterior N(2, 0.1), to where the log joint is NaN; smaller ones do not."""
+    setting = {"learning_rate": 8.0, "max_steps": 30, "progress": False}
+    words = r"The lower bound became nan at step \d+\. Went back to step 0 and halved the learning rate"
+    with pytest.warns(RuntimeWarning, match=words):
+        fitted = fit_posterior(
+            lambda v: jnp.where(v > 4, jnp.nan, dist.Normal(2, 0.1).log_prob(v)), "gaussian", variables=(), **setting
+        )
+    assert np.isfinite(fitted.lower_bound)
+    assert fitted.stopped_because == "max_steps"

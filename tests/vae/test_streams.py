@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from aevb import VAE
+from aevb import vae as vae_module
 from aevb.data import training_data
 from aevb.estimators import ESTIMATORS, sgvb_b
 from aevb.models import split
@@ -129,7 +130,7 @@ def test_bad_files_are_refused_before_any_work(tmp_path, monkeypatch):
     for setting, name in [({"learner": "mcem"}, "learner='mcem'"), ({"amortized": False}, "amortized=False")]:
         with pytest.raises(ValueError, match=f"{name} keeps something for each row"):
             small(**setting).fit(write(tmp_path / "y.npy", X[:2000]))
-    with pytest.raises(ValueError, match="an iterator does not tell N"):
+    with pytest.raises(ValueError, match="N is unknown for an iterator"):
         small(learner="full-vb").fit(iter([X[:100]]))
     assert not hasattr(vae, "n_features_in_")
 
@@ -256,6 +257,14 @@ def test_copies_go_on_alike():
     vae.set_params(optimizer="sgd", learning_rate=1e-9).partial_fit(BATCHES[2])
     for left, right in zip(before, arrays(vae), strict=True):
         np.testing.assert_allclose(left, right, atol=1e-5)
+
+
+def test_a_new_fit_forgets_the_stream_before(monkeypatch):
+    """Also where the new model gets the address of the old one: nothing is found again by it."""
+    monkeypatch.setattr(vae_module, "id", lambda _: 0, raising=False)
+    fresh = small().fit(X[:500]).partial_fit(X[:100])
+    vae = small().partial_fit(X[500:600]).fit(X[:500])
+    assert_same_arrays(vae.partial_fit(X[:100]), fresh)
 
 
 # ---- streams that change ---------------------------------------------------------------------------------------------

@@ -111,9 +111,10 @@ def start(curve: Curve, data: CurveData):
     init_key, chains_key = jax.random.split(jax.random.key(curve.seed))
     hidden = (curve.hidden,) if curve.hidden else ()
     sizes = data.source.rows.shape[1], curve.latent_dim, hidden
-    generative, recognition = assemble(sizes, curve.likelihood, "tanh", None, "paper", init_key)
-    models = generative, None if curve.learner == "mcem" else recognition
-    learner = LEARNERS[curve.learner](
+    kind = LEARNERS[curve.learner]
+    standard = assemble(sizes, curve.likelihood, "tanh", None, "paper", init_key)
+    models = kind.prepare(*standard, "gaussian", curve.latent_dim)
+    learner = kind(
         skeleton=split(models).skeleton,
         num_data=len(data.train_rows),
         num_samples=curve.num_samples,

@@ -8,13 +8,7 @@ from aevb.explorer.arrays import as_half
 from aevb.models import OWN_PARTS, named_leaves, split
 from aevb.vae import VAE
 
-_LEARNERS = {
-    "aevb": "Auto-Encoding Variational Bayes",
-    "wake-sleep": "the wake-sleep algorithm",
-    "mcem": "Monte Carlo EM",
-    "full-vb": "full variational Bayes",
-}
-_ARGUMENTS = ("latent_dim", "hidden", "activation", "learner", "amortized")
+_ARGUMENTS = ("latent_dim", "hidden", "activation", "learner")
 
 
 class NotExplorableError(ValueError):
@@ -43,7 +37,7 @@ def check_explorable(vae: VAE) -> None:
 
 def has_encoder(vae: VAE) -> bool:
     """Whether a network gives q(z|x)."""
-    return vae.learner != "mcem" and bool(vae.amortized)
+    return vae._learner_kind.needs_encoder
 
 
 def describe(vae: VAE) -> dict[str, Any]:
@@ -53,11 +47,11 @@ def describe(vae: VAE) -> dict[str, Any]:
         **arguments,
         "latent_dim": int(vae.latent_dim),
         "hidden": [int(width) for width in vae._hidden_widths()],
-        "amortized": bool(vae.amortized),
         "likelihood": vae.likelihood_,
         "data_dim": int(getattr(vae, "n_features_in_")),  # noqa: B009
-        "learner_name": _LEARNERS[vae.learner],
+        "learner_name": vae._learner_kind.title,
         "has_encoder": has_encoder(vae),
+        "has_weight_posterior": vae._learner_kind.has_weight_posterior,
     }
 
 
@@ -67,9 +61,9 @@ def model_arrays(vae: VAE) -> dict[str, np.ndarray]:
     Vectors stay in single precision: they are few, and the units of the data may be of any size. Of full VB these are
     the means of q(theta).
     """
-    generative: Any = vae.generative_
-    generative = getattr(generative, "mean", generative)
-    recognition = vae.recognition_ if has_encoder(vae) else None
+    generative, recognition = vae._networks()
+    if vae._learner_kind.has_weight_posterior:
+        generative = generative.mean
     parameters, constants, _ = split((generative, recognition))
     leaves = {name: np.asarray(leaf) for name, leaf in named_leaves({"parameters": parameters, "constants": constants})}
     return {name: as_half(leaf) if leaf.ndim == 2 else leaf.astype(np.float32) for name, leaf in leaves.items()}

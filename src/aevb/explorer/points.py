@@ -113,7 +113,7 @@ def _divergences(models, x):
 
 def _typical_bound(vae, rows):
     """Return the median bound of the rows; not full VB's, which averages over weights: the page has their means."""
-    if not has_encoder(vae) or vae.learner == "full-vb":
+    if not has_encoder(vae) or vae._learner_kind.has_weight_posterior:
         return None
     return float(np.median(vae.score_samples(rows, num_samples=10)))
 

@@ -1,52 +1,130 @@
-"""What all learners share: the state of a stochastic ascent, and one update of it."""
+"""What learners share: a stochastic ascent, and one update of it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
 
-from aevb.estimators import Terms
-from aevb.learners.optimizers import with_weight_decay
+from aevb.estimators import ESTIMATORS, sgvb_b
+from aevb.learners.optimizers import OPTIMIZERS, with_weight_decay
+from aevb.learners.protocol import LearnerState, RowBound
+from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split
 
 
-class LearnerState(NamedTuple):
-    """Everything that a step changes, and the constants it reads."""
+@dataclass(frozen=True)
+class Ascent(ABC):
+    """A learner of the pair (generative, recognition) by stochastic ascent; equal ones share their compiled programs.
 
-    parameters: Any
-    constants: Any
-    optimizer_state: Any
-    learning_rate: Array
-    memory: Any = ()  # what a learner keeps from step to step besides
+    The objective is divided by N, so that a learning rate means the same for small and large data.
 
+    Args:
+        skeleton: Skeleton of the pair that :meth:`prepare` returns, see :func:`aevb.models.split`.
+        num_data: N.
+        estimator: Bound of one datapoint, see :mod:`aevb.estimators`.
+        num_samples: L.
+        optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
+        parameter_prior: Whether the prior N(0, I) on all parameters counts (MAP) or not (maximum likelihood). Where
+            the weights have a posterior the prior belongs to the bound, and this has no effect.
+    """
 
-StepInfo = Terms  # what a step reports: averages over the minibatch, nats a datapoint
+    skeleton: Skeleton
+    num_data: int
+    estimator: Callable = sgvb_b
+    num_samples: int = 1
+    optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
+    parameter_prior: bool = True
 
+    # See :class:`aevb.learners.protocol.Capabilities`; these are what most learners say.
+    title: ClassVar[str]
+    argument: ClassVar[str]
+    estimators: ClassVar[tuple[str, ...]] = tuple(ESTIMATORS)
+    needs_encoder: ClassVar[bool] = True
+    has_bound: ClassVar[bool] = True
+    keeps_rows: ClassVar[bool] = False
+    needs_num_data: ClassVar[bool] = False
+    needs_real_latents: ClassVar[bool] = False
+    has_weight_posterior: ClassVar[bool] = False
 
-class Learner(Protocol):
-    """What the training loop asks of a learner: a value, whose methods are pure."""
+    @classmethod
+    @abstractmethod
+    def prepare(
+        cls, generative: GenerativeModel, recognition: RecognitionModel, posterior: str, latent_dim: int
+    ) -> tuple[Any, Any]:
+        """Return the pair that is learned, from the standard models with their starting values."""
 
-    def init(self, models, learning_rate: float, key: Array) -> LearnerState:
-        """Return the state that starts from the pair (generative, recognition)."""
-        ...
+    @abstractmethod
+    def start_memory(self, models: tuple, key: Array) -> Any:
+        """Return what is kept from step to step besides the parameters, at the start."""
 
-    def models(self, state: LearnerState) -> tuple:
-        """Return the models of a state."""
-        ...
-
+    @abstractmethod
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Any:
         """Draw the randomness of steps of this shape, (..., M), for datapoints like x."""
-        ...
 
-    def step(self, state: LearnerState, batch: Array, noise: Any, places: Array) -> tuple[LearnerState, NamedTuple]:
-        """Learn from one minibatch (M, ...), which stands at these places of the training rows.
+    @abstractmethod
+    def step(self, state: LearnerState, batch: Array, noise: Any, places: Array) -> tuple[LearnerState, Any]:
+        """Learn from one minibatch (M, ...), which has these places among the training rows."""
 
-        The report's first field is what is maximized, in nats a datapoint.
+    @abstractmethod
+    def models(self, state: LearnerState) -> tuple:
+        """Return the models of a state, as those who apply them want them."""
+
+    @property
+    def row_bound(self) -> RowBound | None:
+        """How the bound of single rows is estimated."""
+        return RowBound(self.estimator, self.num_samples) if self.has_bound else None
+
+    def init(self, models: tuple, learning_rate: float, key: Array) -> LearnerState:
+        """Return the state that starts from a prepared pair; the key is for what is kept besides."""
+        return start(split(models), self._map_optimizer(), learning_rate, self.start_memory(models, key))
+
+    def log_parameter_prior(self, state: LearnerState) -> Array | float:
+        """Return log N(parameters; 0, I) up to a constant; of a posterior over weights its divergence from the prior.
+
+        Paper: §5, App. F.
         """
-        ...
+        if self.has_weight_posterior:
+            generative, _ = self.models(state)
+            return -generative.kl()
+        if not self.parameter_prior:
+            return 0.0
+        return -sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(state.parameters)) / 2
+
+    def _pair(self, state: LearnerState, parameters: Any = None) -> tuple:
+        """Return the learned pair, with the parameters of the state or with others."""
+        return join(state.parameters if parameters is None else parameters, state.constants, self.skeleton)
+
+    def _ascend(self, state: LearnerState, objective: Callable):
+        """Move along the gradient of an objective, and of the prior on the parameters; see :func:`ascend`."""
+        return ascend(state, self._map_optimizer(), objective)
+
+    def _map_optimizer(self):
+        """Return the optimizer with the gradient of log N(parameters; 0, I) / N, which is a weight decay of 1/N.
+
+        Without the prior the decay is zero, and the optimizer's memory still has the same form.
+
+        Paper: §5.
+        """
+        has_decay = self.parameter_prior and not self.has_weight_posterior
+        return with_weight_decay(self.optimizer, 1 / self.num_data if has_decay else 0.0)
+
+
+@dataclass(frozen=True)
+class EncoderAscent(Ascent):
+    """A learner of decoder and encoder together, which keeps nothing besides their parameters."""
+
+    def start_memory(self, models: tuple, key: Array) -> tuple:
+        """Return nothing."""
+        return ()
+
+    def models(self, state: LearnerState) -> tuple[Any, RecognitionModel]:
+        """Return the generative and the recognition model of a state."""
+        return self._pair(state)
 
 
 def start(parts, optimizer: optax.GradientTransformation, learning_rate: float, memory: Any = ()) -> LearnerState:
@@ -83,15 +161,3 @@ def ascend(state: LearnerState, optimizer: optax.GradientTransformation, objecti
     updates, optimizer_state = optimizer.update(gradient, state.optimizer_state, state.parameters)
     parameters = jax.tree.map(lambda p, u: p + state.learning_rate * u, state.parameters, updates)
     return state._replace(parameters=parameters, optimizer_state=optimizer_state), report
-
-
-def map_optimizer(
-    optimizer: optax.GradientTransformation, parameter_prior: bool, num_data: int
-) -> optax.GradientTransformation:
-    """Return the optimizer with the gradient of log N(parameters; 0, I) / N, which is a weight decay of 1/N.
-
-    Without the prior the decay is zero, and the optimizer's memory still has the same form.
-
-    Paper: §5.
-    """
-    return with_weight_decay(optimizer, 1 / num_data if parameter_prior else 0.0)

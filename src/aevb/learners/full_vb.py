@@ -5,17 +5,16 @@ Paper: App. F.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 
 from aevb.estimators import full_vb_a, full_vb_b, minibatch, sgvb_a, sgvb_b
-from aevb.learners.ascent import LearnerState, StepInfo, ascend, map_optimizer, start
-from aevb.learners.optimizers import OPTIMIZERS
-from aevb.models import BayesianGenerativeModel, RecognitionModel, Skeleton, join, split
+from aevb.learners.ascent import EncoderAscent
+from aevb.learners.protocol import LearnerState, StepInfo
+from aevb.models import BayesianGenerativeModel
 
 
 class FullVBNoise(NamedTuple):
@@ -25,43 +24,32 @@ class FullVBNoise(NamedTuple):
     zeta_keys: Array  # (..., L): noise for all weights and a whole chunk of steps would not fit into memory
 
 
+@final
 @dataclass(frozen=True)
-class FullVB:
+class FullVB(EncoderAscent):
     r"""Stochastic ascent on the bound of log p(X), over the posterior of the weights and the encoder together.
 
     .. math:: \phi \leftarrow \phi + \mathrm{update}\left(\nabla_\phi \frac{1}{N} \tilde L(\phi; X)\right)
 
     :math:`\phi` are the means and log variances of the weights of decoder and prior, and the encoder's own weights. A
-    step draws L sets of weights, each for the whole minibatch.
-
-    Args:
-        skeleton: Skeleton of the pair (:class:`~aevb.models.BayesianGenerativeModel`, recognition).
-        num_data: N.
-        estimator: ``sgvb_b`` for eq. (24), ``sgvb_a`` for eq. (22).
-        num_samples: L.
-        optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
-        parameter_prior: Plays no part: the hyperprior N(0, I) belongs to the bound, and the encoder has none.
+    step draws L sets of weights, each for the whole minibatch. The arguments are those of
+    :class:`~aevb.learners.ascent.Ascent`; the estimator is ``sgvb_b`` for eq. (24) or ``sgvb_a`` for eq. (22), and
+    `parameter_prior` has no effect: the hyperprior N(0, I) belongs to the bound, and the encoder has none.
 
     Paper: Algorithm 2, App. F, App. F.1.
     Deviates: the objective is divided by N, as in :class:`AEVB`.
     """
 
-    skeleton: Skeleton
-    num_data: int
-    estimator: Callable = sgvb_b
-    num_samples: int = 1
-    optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
-    parameter_prior: bool = True
+    title: ClassVar[str] = "full variational Bayes"
+    argument: ClassVar[str] = "learner='full-vb'"
+    estimators: ClassVar[tuple[str, ...]] = ("sgvb-b", "sgvb-a")
+    needs_num_data: ClassVar[bool] = True
+    has_weight_posterior: ClassVar[bool] = True
 
-    def init(
-        self, models: tuple[BayesianGenerativeModel, RecognitionModel], learning_rate: float, key: Array
-    ) -> LearnerState:
-        """Return the state that starts from these models; nothing in it is random."""
-        return start(split(models), self._optimizer(), learning_rate)
-
-    def models(self, state: LearnerState) -> tuple[BayesianGenerativeModel, RecognitionModel]:
-        """Return the models of a state."""
-        return join(state.parameters, state.constants, self.skeleton)
+    @classmethod
+    def prepare(cls, generative, recognition, posterior, latent_dim):
+        """Return the pair with a posterior over the generative model's weights."""
+        return BayesianGenerativeModel(generative), recognition
 
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> FullVBNoise:
         """Draw epsilon for datapoints like x, and keys for zeta."""
@@ -71,12 +59,12 @@ class FullVB:
         return FullVBNoise(epsilon, jax.random.split(zeta_key, (*shape[:-1], self.num_samples)))
 
     def step(self, state: LearnerState, batch: Array, noise: FullVBNoise, places: Array):
-        """Update all parameters with one minibatch (M, ...) and its noise; `places` play no part."""
+        """Update all parameters with one minibatch (M, ...) and its noise; `places` are not used."""
         bound_at = minibatch(self.estimator, self.num_data)
         epsilon = jnp.moveaxis(noise.epsilon, 1, 0)[:, :, None]  # (L, M, 1, J): one draw of z for each of the weights
 
         def objective(parameters):
-            weights, recognition = join(parameters, state.constants, self.skeleton)
+            weights, recognition = self._pair(state, parameters)
             zeta = jax.vmap(weights.noise)(noise.zeta_keys)
 
             def bound_of_data(theta, epsilon):
@@ -85,10 +73,7 @@ class FullVB:
             bound = FULL_BOUNDS[self.estimator](weights, bound_of_data, zeta, epsilon) / self.num_data
             return bound, StepInfo(bound)
 
-        return ascend(state, self._optimizer(), objective)
-
-    def _optimizer(self):
-        return map_optimizer(self.optimizer, False, self.num_data)
+        return self._ascend(state, objective)
 
 
 # Estimator of one datapoint -> estimator of the whole, of the same kind: everything sampled, or the KLs in closed form.

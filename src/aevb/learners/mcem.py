@@ -3,19 +3,16 @@
 Paper: §5, App. E.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array, lax
 
-from aevb.estimators import sgvb_b
-from aevb.learners.ascent import LearnerState, ascend, map_optimizer, start
-from aevb.learners.optimizers import OPTIMIZERS
-from aevb.models import GenerativeModel, Skeleton, join, split
+from aevb.learners.ascent import Ascent
+from aevb.learners.protocol import LearnerState
+from aevb.models import AbstractGenerativeModel
 
 
 class Chains(NamedTuple):
@@ -28,12 +25,13 @@ class Chains(NamedTuple):
 class MCEMInfo(NamedTuple):
     """What a step reports; there is no bound without an encoder."""
 
-    log_joint: Array  # log p(x, z) at the samples, average over the minibatch, nats a datapoint
+    log_joint: Array  # log p(x, z) at the samples, average over the minibatch, in nats per datapoint
     acceptance: Array
 
 
+@final
 @dataclass(frozen=True)
-class MCEM:
+class MCEM(Ascent):
     r"""Ascent on the log joint at samples of the posterior.
 
     .. math:: z \sim p_\theta(z | x) \text{ by Hybrid Monte Carlo}, \qquad
@@ -43,13 +41,9 @@ class MCEM:
     target acceptance, and then updates the weights some times with the sample acquired. Each datapoint's chain goes on
     where it was left at its last visit; without that, ten leapfrog steps from the prior would not reach the posterior.
 
+    The arguments are those of :class:`~aevb.learners.ascent.Ascent`, with L chains for each datapoint, and
+
     Args:
-        skeleton: Skeleton of the pair (generative, None), see :func:`aevb.models.split`.
-        num_data: N.
-        estimator: Plays no part.
-        num_samples: L, chains for each datapoint.
-        optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
-        parameter_prior: Whether the prior N(0, I) on all parameters counts (MAP) or not (maximum likelihood).
         num_leapfrog: Leapfrog steps of a trajectory.
         target_acceptance: What the step size is tuned to.
         num_updates: Weight updates with one sample.
@@ -59,26 +53,32 @@ class MCEM:
     trajectory comes back to where it began, and follows the acceptance with a constant gain.
     """
 
-    skeleton: Skeleton
-    num_data: int
-    estimator: Callable = sgvb_b
-    num_samples: int = 1
-    optimizer: optax.GradientTransformation = OPTIMIZERS["adagrad"]
-    parameter_prior: bool = True
     num_leapfrog: int = 10
     target_acceptance: float = 0.9
     num_updates: int = 5
 
-    def init(self, models: tuple[GenerativeModel, None], learning_rate: float, key: Array) -> LearnerState:
-        """Return the state that starts from these models, with chains that start from the prior."""
+    title: ClassVar[str] = "Monte Carlo EM"
+    argument: ClassVar[str] = "learner='mcem'"
+    needs_encoder: ClassVar[bool] = False
+    has_bound: ClassVar[bool] = False
+    keeps_rows: ClassVar[bool] = True
+    needs_num_data: ClassVar[bool] = True
+    needs_real_latents: ClassVar[bool] = True
+
+    @classmethod
+    def prepare(cls, generative, recognition, posterior, latent_dim):
+        """Return the generative model alone."""
+        return generative, None
+
+    def start_memory(self, models: tuple[AbstractGenerativeModel, None], key: Array) -> Chains:
+        """Return chains that start from the prior."""
         prior = models[0].latent_distribution()
         positions = jnp.asarray(prior.sample(key, (self.num_data, self.num_samples)))
-        memory = Chains(positions, jnp.log(jnp.asarray(0.1, positions.dtype)))
-        return start(split(models), self._optimizer(), learning_rate, memory)
+        return Chains(positions, jnp.log(jnp.asarray(0.1, positions.dtype)))
 
-    def models(self, state: LearnerState) -> tuple[GenerativeModel, None]:
-        """Return the models of a state."""
-        return join(state.parameters, state.constants, self.skeleton)
+    def models(self, state: LearnerState) -> tuple[AbstractGenerativeModel, None]:
+        """Return the generative model of a state, and None for the recognition model."""
+        return self._pair(state)
 
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Array:
         """Return random keys for the chains of steps of this shape."""
@@ -93,12 +93,12 @@ class MCEM:
         log_step_size = hmc.adapt(state.memory.log_step_size, jnp.mean(acceptance), self.target_acceptance)
 
         def objective(parameters):
-            generative, _ = join(parameters, state.constants, self.skeleton)
+            generative, _ = self._pair(state, parameters)
             log_joint = jnp.mean(jax.vmap(lambda x, z: jax.vmap(lambda z: generative.log_joint(x, z))(z))(batch, z))
             return log_joint, log_joint
 
         def update(state, _):
-            return ascend(state, self._optimizer(), objective)
+            return self._ascend(state, objective)
 
         state, log_joints = lax.scan(update, state, length=self.num_updates)
         info = MCEMInfo(log_joints[0], jnp.mean(acceptance))
@@ -112,6 +112,3 @@ class MCEM:
             return transition(lambda z: generative.log_joint(x, z), key, z, step_size, self.num_leapfrog)
 
         return jax.vmap(jax.vmap(move, in_axes=(None, 0, 0)))(batch, keys, state.memory.positions[places])
-
-    def _optimizer(self):
-        return map_optimizer(self.optimizer, self.parameter_prior, self.num_data)

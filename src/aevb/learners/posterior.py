@@ -4,7 +4,7 @@ Paper: §2.3, App. F.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,8 @@ import optax
 from jax import Array, lax
 
 from aevb.estimators import full_vb_a, minibatch
-from aevb.learners.ascent import LearnerState, StepInfo, ascend, start
+from aevb.learners.ascent import ascend, start
+from aevb.learners.protocol import LearnerState, StepInfo
 from aevb.models import LogJoint, Skeleton, join, split
 
 
@@ -23,6 +24,7 @@ class PosteriorNoise(NamedTuple):
     epsilon: Any  # (..., M, L, ...), or None without local variables
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class PosteriorLearner:
     r"""Stochastic ascent on the bound of the log evidence.
@@ -50,6 +52,9 @@ class PosteriorLearner:
     whole: bool
     num_samples: int
     optimizer: optax.GradientTransformation
+
+    needs_encoder: ClassVar[bool] = False
+    row_bound: ClassVar[None] = None  # datapoints share the variables: the bound is one of all data
 
     def init(self, models: tuple, learning_rate: float, key: Array) -> LearnerState:
         """Return the state that starts from these posteriors; nothing in it is random."""
@@ -83,6 +88,10 @@ class PosteriorLearner:
             return bound, StepInfo(bound)
 
         return ascend(state, self.optimizer, objective)
+
+    def log_parameter_prior(self, state: LearnerState) -> float:
+        """Return 0: the parameters of a posterior have no prior; that on the variables is a part of the log joint."""
+        return 0.0
 
     def log_ratio(self, models: tuple, point: Any, data: Any) -> Array:
         """Return log p(v) - log q(v) at one point; log p(X, v) - log q(v), if the log joint is in one piece."""

@@ -5,7 +5,7 @@ Paper: §2.1, §2.2.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, final
 
 import equinox as eqx
 import jax
@@ -15,10 +15,10 @@ from jax import Array, lax
 from numpyro.distributions import Distribution
 
 from aevb.arrays import fingerprint
-from aevb.estimators import sgvb_b, with_terms
-from aevb.learners.ascent import LearnerState, ascend, map_optimizer, start
-from aevb.learners.optimizers import OPTIMIZERS
-from aevb.models import POSTERIORS, GenerativeModel, RecognitionModel, Skeleton, join, split
+from aevb.estimators import with_terms
+from aevb.learners.ascent import Ascent
+from aevb.learners.protocol import LearnerState
+from aevb.models import POSTERIORS, AbstractGenerativeModel, RecognitionModel
 from aevb.networks import initialize
 
 # Of a datapoint's q(z): it is visited a few times an epoch only, so its steps are long, and shrink as they go on.
@@ -43,14 +43,29 @@ class Row(NamedTuple):
     optimizer_state: Any
 
 
-def start_row(posterior: str, latent_dim: int) -> Row:
-    """Return the q(z) of this family from which every datapoint starts."""
-    conditional = POSTERIORS[posterior].encoder(0, (), latent_dim)
-    recognition = RecognitionModel(WithoutCondition(initialize(conditional, jax.random.key(0))))
-    return Row(recognition, ROW_OPTIMIZER.init(eqx.filter(recognition, eqx.is_inexact_array)))
+class StartingPosterior(eqx.Module):
+    """The q(z) from which every datapoint starts; it has nothing to learn.
+
+    Args:
+        posterior: A key of :data:`aevb.models.POSTERIORS`.
+        latent_dim: J.
+    """
+
+    posterior: str = eqx.field(static=True)
+    latent_dim: int = eqx.field(static=True)
+
+    def __call__(self, x: Array) -> Distribution:
+        """Return q(z)."""
+        return self.row().recognition(x)
+
+    def row(self) -> Row:
+        """Return q(z) with parameters of its own, to be improved."""
+        conditional = POSTERIORS[self.posterior].encoder(0, (), self.latent_dim)
+        recognition = RecognitionModel(WithoutCondition(initialize(conditional, jax.random.key(0))))
+        return Row(recognition, ROW_OPTIMIZER.init(eqx.filter(recognition, eqx.is_inexact_array)))
 
 
-def improve(row: Row, estimator: Callable, generative: GenerativeModel, x: Array, epsilon: Array) -> Row:
+def improve(row: Row, estimator: Callable, generative: AbstractGenerativeModel, x: Array, epsilon: Array) -> Row:
     """Move one datapoint's q(z) along the gradient of its bound, the model being held fixed."""
     gradient = jax.grad(lambda recognition: -estimator(generative, recognition, x, epsilon))(row.recognition)
     updates, optimizer_state = ROW_OPTIMIZER.update(gradient, row.optimizer_state)
@@ -65,21 +80,19 @@ class OptimizedEncoder(eqx.Module):
 
     Args:
         generative: p(z) p(x|z).
-        posterior: A key of :data:`aevb.models.POSTERIORS`.
-        latent_dim: J.
+        start: The q(z) to start from.
         estimator: The bound to ascend.
 
     Paper: §2.2.
     """
 
-    generative: GenerativeModel
-    posterior: str = eqx.field(static=True)
-    latent_dim: int = eqx.field(static=True)
+    generative: AbstractGenerativeModel
+    start: StartingPosterior
     estimator: Callable = eqx.field(static=True)
 
     def __call__(self, x: Array) -> Distribution:
         """Return q(z) for one x."""
-        row = start_row(self.posterior, self.latent_dim)
+        row = self.start.row()
         key = jax.random.fold_in(jax.random.key(1), fingerprint(x))
         noise = jnp.asarray(row.recognition.noise(x).sample(key, (NUM_STEPS, NUM_DRAWS)))
 
@@ -92,8 +105,9 @@ class OptimizedEncoder(eqx.Module):
         return jax.tree.map(lambda values: jnp.mean(values, axis=0), visited)(x)
 
 
+@final
 @dataclass(frozen=True)
-class Unamortized:
+class Unamortized(Ascent):
     r"""Stochastic ascent on the lower bound, with variational parameters for each datapoint instead of an encoder.
 
     .. math:: \lambda_i \leftarrow \lambda_i + \mathrm{update}(\nabla_{\lambda_i} \tilde L(\theta, \lambda_i; x^{(i)})),
@@ -103,52 +117,46 @@ class Unamortized:
     Each step improves the q's of its minibatch some times, and then the weights once. Every datapoint has an optimizer
     of its own, which rests while others are visited: moments never move a q that was not looked at.
 
+    The arguments are those of :class:`~aevb.learners.ascent.Ascent`, where the optimizer is that of the weights, and
+
     Args:
-        skeleton: Skeleton of the pair (generative, None), see :func:`aevb.models.split`.
-        num_data: N.
-        estimator: Bound of one datapoint, see :mod:`aevb.estimators`.
-        num_samples: L.
-        optimizer: optax transformation that *minimizes*, for the weights; its updates are multiplied by the state's
-            learning rate.
-        parameter_prior: Whether the prior N(0, I) on the weights counts (MAP) or not (maximum likelihood).
-        posterior: A key of :data:`aevb.models.POSTERIORS`.
-        latent_dim: J.
         num_updates: Of a datapoint's q in one step.
 
     Paper: §2.1, §2.2.
     Deviates: the objective is divided by N, as in :class:`AEVB`.
     """
 
-    skeleton: Skeleton
-    num_data: int
-    estimator: Callable = sgvb_b
-    num_samples: int = 1
-    optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
-    parameter_prior: bool = True
-    posterior: str = "gaussian"
-    latent_dim: int = 2
     num_updates: int = 10
 
-    def init(self, models: tuple[GenerativeModel, Any], learning_rate: float, key: Array) -> LearnerState:
-        """Return the state that starts from this generative model, with equal q's; nothing in it is random."""
-        row = start_row(self.posterior, self.latent_dim)
-        rows = jax.tree.map(lambda array: jnp.repeat(array[None], self.num_data, axis=0), row)
-        return start(split((models[0], None)), self._optimizer(), learning_rate, memory=rows)
+    title: ClassVar[str] = "variational Bayes without an encoder"
+    argument: ClassVar[str] = "amortized=False"
+    needs_encoder: ClassVar[bool] = False
+    keeps_rows: ClassVar[bool] = True
+    needs_num_data: ClassVar[bool] = True
 
-    def models(self, state: LearnerState) -> tuple[GenerativeModel, RecognitionModel]:
+    @classmethod
+    def prepare(cls, generative, recognition, posterior, latent_dim):
+        """Return the generative model, and the q(z) from which every datapoint starts."""
+        return generative, RecognitionModel(StartingPosterior(posterior, latent_dim))
+
+    def start_memory(self, models: tuple[AbstractGenerativeModel, RecognitionModel], key: Array) -> Row:
+        """Return equal q's, (N, ...); nothing in them is random."""
+        row = _starting_posterior(models).row()
+        return jax.tree.map(lambda array: jnp.repeat(array[None], self.num_data, axis=0), row)
+
+    def models(self, state: LearnerState) -> tuple[AbstractGenerativeModel, RecognitionModel]:
         """Return the generative model of a state, and what finds q(z) for any x under it."""
-        generative, _ = join(state.parameters, state.constants, self.skeleton)
-        encoder = OptimizedEncoder(generative, self.posterior, self.latent_dim, self.estimator)
-        return generative, RecognitionModel(encoder)
+        pair = self._pair(state)
+        return pair[0], RecognitionModel(OptimizedEncoder(pair[0], _starting_posterior(pair), self.estimator))
 
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Array:
         """Draw epsilon for the updates of the q's, and for that of the weights: ``(*shape, updates + 1, L, ...)``."""
-        noise = start_row(self.posterior, self.latent_dim).recognition.noise(x)
+        noise = self._pair(state)[1].noise(x)
         return jnp.asarray(noise.sample(key, (*shape, self.num_updates + 1, self.num_samples)))
 
     def step(self, state: LearnerState, batch: Array, noise: Array, places: Array):
         """Improve the q's of one minibatch (M, ...), which are kept at these places, and then the weights."""
-        generative, _ = join(state.parameters, state.constants, self.skeleton)
+        generative, _ = self._pair(state)
 
         def improve_row(row, x, noise):
             return lax.scan(lambda row, e: (improve(row, self.estimator, generative, x, e), None), row, noise)[0]
@@ -157,15 +165,16 @@ class Unamortized:
         rows = jax.vmap(improve_row)(rows, batch, noise[:, :-1])
 
         def objective(parameters):
-            generative, _ = join(parameters, state.constants, self.skeleton)
+            generative, _ = self._pair(state, parameters)
             terms_of_row = with_terms(self.estimator)
             terms = jax.vmap(lambda recognition, x, epsilon: terms_of_row(generative, recognition, x, epsilon))
             terms = jax.tree.map(jnp.mean, terms(rows.recognition, batch, noise[:, -1]))
             return terms.lower_bound, terms
 
-        state, info = ascend(state, self._optimizer(), objective)
+        state, info = self._ascend(state, objective)
         memory = jax.tree.map(lambda array, new: array.at[places].set(new), state.memory, rows)
         return state._replace(memory=memory), info
 
-    def _optimizer(self):
-        return map_optimizer(self.optimizer, self.parameter_prior, self.num_data)
+
+def _starting_posterior(pair) -> StartingPosterior:
+    return pair[1].encoder

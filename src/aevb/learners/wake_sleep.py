@@ -3,20 +3,17 @@
 Paper: §4, §5.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import Array
 
-from aevb.estimators import Terms, sgvb_b
+from aevb.estimators import Terms
 from aevb.estimators.samples import average
-from aevb.learners.ascent import LearnerState, ascend, map_optimizer, start
-from aevb.learners.optimizers import OPTIMIZERS
-from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split
+from aevb.learners.ascent import EncoderAscent
+from aevb.learners.protocol import LearnerState
 
 
 class WakeSleepNoise(NamedTuple):
@@ -26,8 +23,9 @@ class WakeSleepNoise(NamedTuple):
     sleep: Array  # (L,)
 
 
+@final
 @dataclass(frozen=True)
-class WakeSleep:
+class WakeSleep(EncoderAscent):
     r"""Ascent on two objectives, one for the decoder and one for the encoder.
 
     .. math::
@@ -39,35 +37,23 @@ class WakeSleep:
         \quad \tilde z, \tilde x \sim p_\theta(z)\, p_\theta(x | z)
 
     The sleep phase fits q to the posteriors of what the model dreams, in the other direction of the divergence, so the
-    two together are the gradient of no single bound. The samples are not differentiated, so any model will do
+    two together are not the gradient of any single bound. The samples are not differentiated, so any model will do
     whose parts can be sampled, with discrete x or z too; only the bound of held-out rows needs more.
 
-    Args:
-        skeleton: Skeleton of the pair (generative, recognition), see :func:`aevb.models.split`.
-        num_data: N.
-        estimator: Bound by which held-out rows are judged; learning does not use it.
-        num_samples: L, draws of z, and dreams, for each datapoint and step.
-        optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
-        parameter_prior: Whether the prior N(0, I) on all parameters counts (MAP) or not (maximum likelihood).
+    The arguments are those of :class:`~aevb.learners.ascent.Ascent`; `num_samples` draws of z, and dreams, are made for
+    each datapoint and step, and held-out rows are judged by the estimator, which learning does not use.
 
     Paper: §4, §5.
     Deviates: the objectives are divided by N, as in :class:`AEVB`.
     """
 
-    skeleton: Skeleton
-    num_data: int
-    estimator: Callable = sgvb_b
-    num_samples: int = 1
-    optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
-    parameter_prior: bool = True
+    title: ClassVar[str] = "the wake-sleep algorithm"
+    argument: ClassVar[str] = "learner='wake-sleep'"
 
-    def init(self, models: tuple[GenerativeModel, RecognitionModel], learning_rate: float, key: Array) -> LearnerState:
-        """Return the state that starts from these models; nothing in it is random."""
-        return start(split(models), self._optimizer(), learning_rate)
-
-    def models(self, state: LearnerState) -> tuple[GenerativeModel, RecognitionModel]:
-        """Return the models of a state."""
-        return join(state.parameters, state.constants, self.skeleton)
+    @classmethod
+    def prepare(cls, generative, recognition, posterior, latent_dim):
+        """Return the pair as it is."""
+        return generative, recognition
 
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> WakeSleepNoise:
         """Return random keys for both phases of steps of this shape."""
@@ -78,11 +64,11 @@ class WakeSleep:
         before = self.models(state)  # samples come from these, and are not differentiated
 
         def objective(parameters):
-            now = join(parameters, state.constants, self.skeleton)
+            now = self._pair(state, parameters)
             values, terms = jax.vmap(lambda x, noise: self._phases(now, before, x, noise))(batch, noise)
             return jnp.mean(values), jax.tree.map(jnp.mean, terms)
 
-        return ascend(state, self._optimizer(), objective)
+        return self._ascend(state, objective)
 
     def _phases(self, now, before, x, noise):
         """Return what one datapoint adds to both objectives, and estimator A of its bound, with its terms."""
@@ -97,6 +83,3 @@ class WakeSleep:
             return reconstruction + log_prior + sleep, Terms.of(reconstruction, q.log_prob(z) - log_prior)
 
         return average(one_sample, noise.wake, noise.sleep)
-
-    def _optimizer(self):
-        return map_optimizer(self.optimizer, self.parameter_prior, self.num_data)

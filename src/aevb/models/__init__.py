@@ -2,7 +2,7 @@
 
 from aevb.models.assembly import OWN_PARTS, assemble, check_models, check_real_support, has_real_support
 from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
-from aevb.models.generative import GenerativeModel
+from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.posteriors import FAMILIES, POSTERIORS, DistributionMLP, standard_normal
@@ -19,6 +19,7 @@ __all__ = [
     "OWN_PARTS",
     "POSTERIORS",
     "POSTERIOR_FAMILIES",
+    "AbstractGenerativeModel",
     "Amortized",
     "BayesianGenerativeModel",
     "BernoulliMLP",

@@ -1,5 +1,6 @@
 """The generative model p(z) p(x|z)."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 
 import equinox as eqx
@@ -9,7 +10,45 @@ from jax import Array
 from numpyro.distributions import Distribution
 
 
-class GenerativeModel(eqx.Module):
+class AbstractGenerativeModel(eqx.Module):
+    r"""What learners, inference and tasks ask of a generative model.
+
+    .. math:: p_\theta(x, z) = p_\theta(z)\, p_\theta(x | z)
+
+    Its `prior` is p(z), a distribution or a callable without arguments that returns one; its `decoder` maps one z to
+    p(x|z).
+    """
+
+    prior: eqx.AbstractVar[Distribution | Callable[[], Distribution]]
+    decoder: eqx.AbstractVar[Callable[[Array], Distribution]]
+
+    @abstractmethod
+    def log_likelihood(self, x: Array, z: Array) -> Array:
+        """Return log p(x|z) for one x (D,) and one z (J,)."""
+
+    def latent_distribution(self) -> Distribution:
+        """Return p(z)."""
+        if isinstance(self.prior, Distribution):
+            return self.prior
+        return self.prior()
+
+    def log_joint(self, x: Array, z: Array) -> Array:
+        """Return log p(x, z) for one x (D,) and one z (J,)."""
+        return jnp.asarray(self.latent_distribution().log_prob(z)) + self.log_likelihood(x, z)
+
+    def sample(self, key: Array, *, mean: bool = False) -> Array:
+        """Draw one x by ancestral sampling: z from the prior, then x from the decoder, or the decoder's mean."""
+        return self.sample_joint(key, mean=mean)[0]
+
+    def sample_joint(self, key: Array, *, mean: bool = False) -> tuple[Array, Array]:
+        """Draw one x as `sample` does, and return it with the z behind it."""
+        key_z, key_x = jax.random.split(key)
+        z = jnp.asarray(self.latent_distribution().sample(key_z))
+        p = self.decoder(z)
+        return jnp.asarray(p.mean if mean else p.sample(key_x)), z
+
+
+class GenerativeModel(AbstractGenerativeModel):
     r"""A prior over the latent variables and a decoder.
 
     .. math:: p_\theta(x, z) = p_\theta(z)\, p_\theta(x | z)
@@ -32,30 +71,9 @@ class GenerativeModel(eqx.Module):
     prior: Distribution | Callable[[], Distribution]
     decoder: Callable[[Array], Distribution]
 
-    def latent_distribution(self) -> Distribution:
-        """Return p(z)."""
-        if isinstance(self.prior, Distribution):
-            return self.prior
-        return self.prior()
-
     def log_likelihood(self, x: Array, z: Array) -> Array:
         """Return log p(x|z) for one x (D,) and one z (J,)."""
         p = self.decoder(z)
         if isinstance(p, Distribution) and jnp.shape(x) != p.shape():
             raise ValueError(f"x has shape {jnp.shape(x)}, and one datapoint of the decoder has {p.shape()}.")
         return jnp.asarray(p.log_prob(x))
-
-    def log_joint(self, x: Array, z: Array) -> Array:
-        """Return log p(x, z) for one x (D,) and one z (J,)."""
-        return jnp.asarray(self.latent_distribution().log_prob(z)) + self.log_likelihood(x, z)
-
-    def sample(self, key: Array, *, mean: bool = False) -> Array:
-        """Draw one x by ancestral sampling: z from the prior, then x from the decoder, or the decoder's mean."""
-        return self.sample_joint(key, mean=mean)[0]
-
-    def sample_joint(self, key: Array, *, mean: bool = False) -> tuple[Array, Array]:
-        """Draw one x as `sample` does, and return it with the z behind it."""
-        key_z, key_x = jax.random.split(key)
-        z = jnp.asarray(self.latent_distribution().sample(key_z))
-        p = self.decoder(z)
-        return jnp.asarray(p.mean if mean else p.sample(key_x)), z

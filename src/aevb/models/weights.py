@@ -3,6 +3,7 @@
 Paper: App. F.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -16,20 +17,20 @@ from numpyro.distributions.batch_util import promote_batch_shape
 
 from aevb.distributions.log_scale_normal import exp_minus_line
 from aevb.models.conditionals import limited
-from aevb.models.generative import GenerativeModel
+from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.parameters import join, split
 
 START_LOG_VARIANCE = -9.0  # narrow: at the start it is the weights' means that learn
 
 
-class BayesianGenerativeModel(eqx.Module):
+class BayesianGenerativeModel(AbstractGenerativeModel):
     r"""A Gaussian over all weights of a generative model, and the model that is the average over its draws.
 
     .. math:: q_\phi(\theta) = N(\theta; \mu_\theta, \sigma_\theta^2 I), \quad p_\alpha(\theta) = N(\theta; 0, I),
         \quad p(x, z) = E_{q(\theta)}[p_\theta(z)\, p_\theta(x|z)] \approx \frac{1}{S} \sum_s p_{\theta_s}(x, z)
 
-    To those who predict it is a generative model as :class:`GenerativeModel` is: its densities are averages over S
-    draws of the weights, always the same ones. A bound or a log-likelihood of it is one of the posterior predictive.
+    Its densities are averages over S draws of the weights, always the same ones: a bound or a log-likelihood of it is
+    one of the posterior predictive.
 
     Args:
         mean: The generative model whose weights are the means; also what the weights' fixed surroundings are.
@@ -91,31 +92,27 @@ class BayesianGenerativeModel(eqx.Module):
 
     # ---- the average over q(theta) -----------------------------------------------------------------------------------
 
-    def latent_distribution(self) -> Distribution:
-        """Return p(z): the prior, or the mixture of the S priors if it is learned."""
-        if isinstance(self.mean.prior, Distribution):
-            return self.mean.prior
-        components = self._of_draws(lambda theta: theta.latent_distribution())
-        return self._mixture(jnp.zeros(self.num_draws), components)
+    @property
+    def prior(self) -> Distribution | Callable[[], Distribution]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """p(z): the prior as it is, or the mixture of the S priors if it is learned."""
+        return self.mean.prior if isinstance(self.mean.prior, Distribution) else self._mixture_of_priors
 
-    def decoder(self, z: Array) -> Distribution:
-        """Return p(x|z), a mixture of the S decoders; with a learned prior, weighed by what each gives to z."""
-        return self._mixture(self._log_weights(z), self._of_draws(lambda theta: theta.decoder(z)))
+    @property
+    def decoder(self) -> Callable[[Array], Distribution]:
+        """p(x|z), a mixture of the S decoders; with a learned prior, weighted by the density each gives to z."""
+        return self._mixture_of_decoders
 
     def log_likelihood(self, x: Array, z: Array) -> Array:
         """Return log p(x|z) for one x (D,) and one z (J,)."""
         log_likelihoods = jax.vmap(lambda theta: theta.log_likelihood(x, z))(self._draws())
         return jax.nn.logsumexp(jax.nn.log_softmax(self._log_weights(z)) + log_likelihoods)
 
-    def log_joint(self, x: Array, z: Array) -> Array:
-        """Return log p(x, z) for one x (D,) and one z (J,)."""
-        return jnp.asarray(self.latent_distribution().log_prob(z)) + self.log_likelihood(x, z)
+    def _mixture_of_priors(self):
+        components = self._of_draws(lambda theta: theta.latent_distribution())
+        return self._mixture(jnp.zeros(self.num_draws), components)
 
-    def sample(self, key: Array, *, mean: bool = False) -> Array:
-        """Draw one x by ancestral sampling: weights, then z, then x, or the decoders' average mean."""
-        key_z, key_x = jax.random.split(key)
-        p = self.decoder(jnp.asarray(self.latent_distribution().sample(key_z)))
-        return jnp.asarray(p.mean if mean else p.sample(key_x))
+    def _mixture_of_decoders(self, z):
+        return self._mixture(self._log_weights(z), self._of_draws(lambda theta: theta.decoder(z)))
 
     def _log_weights(self, z):
         if isinstance(self.mean.prior, Distribution):

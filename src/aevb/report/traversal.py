@@ -37,7 +37,7 @@ def traversals(
     write_title(figure, "Along the latent axes", subtitle)
     axes = image_axes(figure, (left, bottom, size * cell, len(shown) * height))
     show(axes, tile(means, size), limits_of(vae, means), cmap)
-    unit = "nats" if vae.recognition_ is not None and vae.amortized else "variance"
+    unit = "nats" if vae._learner_kind.needs_encoder else "variance"
     for number, axis in enumerate(shown):
         y = 1 - (number + 0.5) / len(shown)
         style = {"va": "center", "transform": axes.transAxes, "fontsize": 9}

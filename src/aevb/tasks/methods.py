@@ -33,7 +33,7 @@ class TaskMethods:
     generative_: Any
     recognition_: Any
     latent_dim: int
-    amortized: bool
+    _learner_kind: Any
     likelihood_: str
     decoder: Any
     seed_: int
@@ -64,7 +64,7 @@ class TaskMethods:
             ``std`` and ``draws`` (num_draws, n, D).
         """
         X = self._read_observed(X, options)
-        found = impute(*self._task_models(), X, self._key(random_state), num_draws=num_draws, **options)
+        found = impute(*self._networks(), X, self._key(random_state), num_draws=num_draws, **options)
         is_missing = np.isnan(X)
         return _hand_back(found, num_draws, lambda values: np.where(is_missing, values, X).astype(_result_type(X)))
 
@@ -93,7 +93,7 @@ class TaskMethods:
             options["values"] = float(X.min()), float(X.max())
             options["scale"] = self.sample(256).std(0) if level is None else 1.0
         options |= {"noise": noise, "level": level, "num_draws": num_draws}
-        found = denoise(*self._task_models(), X, self._key(random_state), **options)
+        found = denoise(*self._networks(), X, self._key(random_state), **options)
         return _hand_back(found, num_draws, lambda values: values.astype(_result_type(X)))
 
     def super_resolve(
@@ -122,7 +122,7 @@ class TaskMethods:
         if noise_std is None:
             noise_std = max(0.02 * float(np.ptp(X)), 1e-6)
         options |= {"factor": factor, "image_shape": self._image_shape(image_shape), "noise_std": noise_std}
-        found = super_resolve(*self._task_models(), X, self._key(random_state), num_draws=num_draws, **options)
+        found = super_resolve(*self._networks(), X, self._key(random_state), num_draws=num_draws, **options)
         return _hand_back(found, num_draws, lambda values: values.astype(_result_type(X)))
 
     # ---- walks through the latent space ------------------------------------------------------------------------------
@@ -208,9 +208,9 @@ class TaskMethods:
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
-    def _task_models(self):
-        """Return the models; the search for q(z|x) of amortized=False is too slow to be an encoder here."""
-        return self.generative_, self.recognition_ if self.amortized else None
+    def _networks(self):
+        """Return the generative model, and the encoder or None: a search for q(z|x) is not one, and too slow here."""
+        return self.generative_, self.recognition_ if self._learner_kind.needs_encoder else None
 
     def _key(self, random_state):
         return jax.random.key(self.seed_ if random_state is None else self._seed(random_state))
@@ -256,7 +256,7 @@ class TaskMethods:
     def _carried(self, X, codes):
         from aevb.inference.diagnostics import posterior_collapse
 
-        generative, recognition = self._task_models()
+        generative, recognition = self._networks()
         if recognition is not None:
             try:
                 x = np.asarray(X)

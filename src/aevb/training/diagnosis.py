@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from aevb.models import BayesianGenerativeModel
 from aevb.models.parameters import named_leaves
 from aevb.training.chunk_steps import chunk_steps
 
@@ -94,15 +93,15 @@ def _terms(learner, state, source, rows):
     from aevb.training.evaluation import bound_terms, rowwise
 
     generative, recognition = learner.models(state)
-    terms = {"parameter_prior": _log_prior(learner, state, generative)}
-    if recognition is None:
+    terms = {"parameter_prior": learner.log_parameter_prior(state)}
+    if learner.row_bound is None:
         return terms
     data = source, rows, jax.random.key(0)
-    bound = bound_terms(generative, recognition, *data, learner.estimator)
+    bound = bound_terms(generative, recognition, *data, learner.row_bound.estimator)
     # Of a bound that has no such terms, they are those of estimator A.
     parts = bound if bound.reconstruction is not None else bound_terms(generative, recognition, *data, sgvb_a)
     terms |= parts._asdict() | {"lower_bound": bound.lower_bound}
-    if jax.tree.leaves(state.parameters[1]):  # else q(z) is no encoder's, but found by ascent
+    if learner.needs_encoder:  # else q(z) is found by ascent
         terms["posterior"] = rowwise(_size_of_draw, recognition, *data)
     return terms
 
@@ -113,15 +112,6 @@ def _size_of_draw(recognition, x, key):
     leaves = [leaf for leaf in jax.tree.leaves(q) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
     is_nan = jnp.array([jnp.isnan(leaf).any() for leaf in leaves]).any()
     return jnp.where(is_nan, jnp.nan, jnp.max(jnp.abs(q.sample(key))))
-
-
-def _log_prior(learner, state, generative):
-    """Return what the prior on the parameters adds, but for a constant; of full VB it is the divergence from it."""
-    if isinstance(generative, BayesianGenerativeModel):
-        return -generative.kl()
-    if not learner.parameter_prior:
-        return 0.0
-    return -sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(state.parameters)) / 2
 
 
 def _bad_term(values):
@@ -157,7 +147,7 @@ def _are_bad(terms, rows):
 
 
 def _in_words(rows, of):
-    if rows is None or not len(rows):
+    if rows is None or not len(rows) or not of:
         return ""
     shown = ", ".join(str(row) for row in rows[:5])
     return (

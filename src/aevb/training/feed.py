@@ -66,7 +66,10 @@ class RowNames(NamedTuple):
     """What the rows of a chunk's source are called in messages."""
 
     numbers: np.ndarray | None = None  # from 0; None: as in the source
-    of: str = "the data"
+    of: str = "the data"  # empty: a step reads all data, and its rows are not to blame
+
+
+ROWS_OF_THE_DATA = RowNames()
 
 
 class Chunk(NamedTuple):
@@ -77,7 +80,7 @@ class Chunk(NamedTuple):
     source: Source
     rows: Array  # numbers of the training rows in the source
     order: Array  # in which their places are visited
-    names: RowNames = RowNames()  # no compiled program sees them
+    names: RowNames = ROWS_OF_THE_DATA  # no compiled program sees them
 
 
 class Feed(Protocol):
@@ -130,6 +133,7 @@ class Resident:
         batch_size: M.
         validation_rows: Numbers of the rows that are held out; None for none.
         validation_source: Where those are, if not in `source`.
+        names: What the rows are called in messages.
     """
 
     source: Source
@@ -137,6 +141,7 @@ class Resident:
     batch_size: int
     validation_rows: np.ndarray | None = None
     validation_source: Source | None = None
+    names: RowNames = ROWS_OF_THE_DATA
     end = "max_epochs"
 
     @property
@@ -177,7 +182,7 @@ class Resident:
         order = shuffle(key, epoch, self.num_rows)
         for number in plan.chunks_of(epoch):
             if number >= first:
-                yield Chunk(number, plan, self.source, rows, order)
+                yield Chunk(number, plan, self.source, rows, order, self.names)
 
 
 def streamed_chunk(number: int, plan: ChunkPlan, rows: np.ndarray, names: RowNames, scale: float, key: Array) -> Chunk:

@@ -147,9 +147,7 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
         row |= _columns(averages)  # the bound and its terms, or what a learner has instead
         if feed.held_out is not None:
             generative, recognition = learner.models(now.state)
-            held_out = bound_terms(
-                generative, recognition, *feed.held_out, held_out_key, learner.estimator, learner.num_samples
-            )
+            held_out = bound_terms(generative, recognition, *feed.held_out, held_out_key, *learner.row_bound)
             row |= {f"validation_{name}": float(values.mean()) for name, values in _columns(held_out).items()}
             if not np.isfinite(row["validation_lower_bound"]):
                 message = (

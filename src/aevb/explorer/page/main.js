@@ -99,7 +99,7 @@ function introduce({ title, name, version, model, data }) {
     `${name ? `${name}: ` : ""}${variables}, decoder ${widths} (${model.activation}), ` +
     `p(x|z) ${kinds[model.likelihood]}, learned by ${model.learner_name}.`;
   find("version").textContent = version;
-  find("full-vb").hidden = model.learner !== "full-vb";
+  find("weight-posterior").hidden = !model.has_weight_posterior;
   find("grey").hidden = !(model.likelihood === "bernoulli" && data.binarization === "grey");
   document.documentElement.classList.toggle("no-encoder", !model.has_encoder);
   document.documentElement.classList.toggle("is-table", !data.image_shape);

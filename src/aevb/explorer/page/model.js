@@ -16,7 +16,7 @@ import { apply, findNetwork, sigmoid, softplus } from "./network.js";
  * @property {string} activation
  * @property {string} learner
  * @property {string} learner_name
- * @property {boolean} amortized
+ * @property {boolean} has_weight_posterior
  * @property {string} likelihood
  * @property {number} data_dim
  * @property {boolean} has_encoder

@@ -1,0 +1,91 @@
+"""What a learner is: a value with pure methods, and class attributes that say what it can do."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from jax import Array
+
+from aevb.estimators import Terms
+
+
+class LearnerState(NamedTuple):
+    """Everything that a step changes, and the constants it reads."""
+
+    parameters: Any
+    constants: Any
+    optimizer_state: Any
+    learning_rate: Array
+    memory: Any = ()  # what a learner keeps from step to step besides
+
+
+StepInfo = Terms  # what a step reports: averages over the minibatch, in nats per datapoint
+
+
+class RowBound(NamedTuple):
+    """How the lower bound of single rows is estimated."""
+
+    estimator: Callable
+    num_samples: int
+
+
+class Learner(Protocol):
+    """What the training loop asks of a learner."""
+
+    needs_encoder: ClassVar[bool]  # whether it learns a network that gives q(z|x)
+
+    @property
+    def row_bound(self) -> RowBound | None:
+        """How held-out rows are judged, and bad ones found; None if rows have no bound of their own."""
+        ...
+
+    def init(self, models, learning_rate: float, key: Array) -> LearnerState:
+        """Return the state that starts from the pair (generative, recognition)."""
+        ...
+
+    def models(self, state: LearnerState) -> tuple:
+        """Return the models of a state."""
+        ...
+
+    def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Any:
+        """Draw the randomness of steps of this shape, (..., M), for datapoints like x."""
+        ...
+
+    def step(self, state: LearnerState, batch: Array, noise: Any, places: Array) -> tuple[LearnerState, NamedTuple]:
+        """Learn from one minibatch (M, ...), which has these places among the training rows.
+
+        The first field of the report is what is maximized, in nats per datapoint.
+        """
+        ...
+
+    def log_parameter_prior(self, state: LearnerState) -> Array | float:
+        """Return what the prior on the parameters adds to the objective of all data, up to a constant."""
+        ...
+
+
+class Capabilities(Protocol):
+    """What a learner of latent-variable models says about itself, before there is one.
+
+    The front door, reports and pages ask for these, and for no learner by its name.
+    """
+
+    title: ClassVar[str]  # in words
+    argument: ClassVar[str]  # of `VAE` that asks for it
+    estimators: ClassVar[tuple[str, ...]]  # names of the estimators that it accepts
+    needs_encoder: ClassVar[bool]  # whether it learns a network that gives q(z|x)
+    has_bound: ClassVar[bool]  # whether there is a lower bound of log p(x) for any x
+    keeps_rows: ClassVar[bool]  # whether it stores something for each training row, to improve it at the next visit
+    needs_num_data: ClassVar[bool]  # whether it cannot learn without N
+    needs_real_latents: ClassVar[bool]  # whether the prior's support has to be all real vectors
+    has_weight_posterior: ClassVar[bool]  # whether the decoder's weights are random variables
+
+    @classmethod
+    def prepare(cls, generative: Any, recognition: Any, posterior: str, latent_dim: int) -> tuple[Any, Any]:
+        """Return the pair that it learns, from the standard models with their starting values.
+
+        Args:
+            generative: p(z) p(x|z).
+            recognition: q(z|x).
+            posterior: The family of q(z|x), a key of :data:`aevb.models.POSTERIORS`.
+            latent_dim: J.
+        """
+        ...
