@@ -86,7 +86,7 @@ class Ascent(ABC):
     def log_parameter_prior(self, state: LearnerState) -> Array | float:
         """Return log N(parameters; 0, I) up to a constant; of a posterior over weights its divergence from the prior.
 
-        Paper: §5, App. F.
+        Paper: §5.
         """
         if self.has_weight_posterior:
             generative, _ = self.models(state)
