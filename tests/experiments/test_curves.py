@@ -1,4 +1,4 @@
-"""A curve can be cut anywhere, and is the same curve."""
+"""A curve can be interrupted anywhere without changing its result."""
 
 import json
 
@@ -18,8 +18,8 @@ SMALL = {
     "latent_dim": 2,
     "hidden": 8,
     "likelihood": "bernoulli",
-    "judge": "lower-bound",
-    "judged": 20,
+    "metric": "lower-bound",
+    "num_evaluated": 20,
 }
 
 
@@ -38,7 +38,7 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3])
-def test_an_interrupted_curve_goes_on_as_if_it_had_not_been(whole, tmp_path, chunk):
+def test_a_resumed_curve_equals_an_uninterrupted_one(whole, tmp_path, chunk):
     def interrupt(_, about):
         if about["chunks"] == chunk:
             raise KeyboardInterrupt
@@ -54,12 +54,12 @@ def test_an_interrupted_curve_goes_on_as_if_it_had_not_been(whole, tmp_path, chu
         np.testing.assert_array_equal(arrays(tmp_path, curve())[name], array, err_msg=name)
 
 
-def test_a_curve_cut_while_it_is_judged_is_judged_again(whole, tmp_path, monkeypatch):
+def test_a_curve_interrupted_during_evaluation_is_evaluated_again(whole, tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setitem(curves.JUDGES, "lower-bound", interrupt)
+        patch.setitem(curves.METRICS, "lower-bound", interrupt)
         with pytest.raises(KeyboardInterrupt):
             run_curve(curve(), tmp_path)
     found = run_curve(curve(), tmp_path)
@@ -72,7 +72,7 @@ def test_a_finished_curve_is_not_run_again(whole, monkeypatch):
     assert run_curve(curve(), folder) == expected
 
 
-def test_points_are_judged_at_the_first_chunk_that_reaches_them(whole):
+def test_points_are_evaluated_at_the_first_chunk_that_reaches_them(whole):
     folder, found = whole
     assert [point["samples"] for point in found["points"]] == [1600, 4800]  # chunks of 16 steps of 100
     assert found["step_size"] == 0.1
@@ -81,7 +81,7 @@ def test_points_are_judged_at_the_first_chunk_that_reaches_them(whole):
     assert generative.decoder(jax.numpy.zeros(2)).mean.shape == (64,)
 
 
-def test_learning_raises_what_is_judged(whole):
+def test_learning_improves_the_metric(whole):
     first, last = whole[1]["points"]
     for part in ("train", "test"):
         assert last[part]["mean"] > first[part]["mean"]

@@ -12,9 +12,9 @@ from aevb.cli import run
 from aevb.experiments.claims import CLAIMS, reproduce_claims
 from aevb.experiments.cost import core_seconds
 from aevb.experiments.figures import FIGURES, reproduce_figure
+from aevb.experiments.parallel_curves import ExperimentError, run_curves
 from aevb.experiments.reproduction import PARTS, estimate
 from aevb.experiments.settings import PROFILES, curves_of, read
-from aevb.experiments.side_by_side import ExperimentError, run_curves
 
 pytestmark = pytest.mark.thorough
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_is_drawn_and_its_numbers_written(name, folder):
+def test_a_figure_is_drawn_and_its_numbers_are_written(name, folder):
     seen = []
     png, numbers = reproduce_figure(name, "tiny", folder, watch=lambda curve, _: seen.append(curve), processes=1)
     with Image.open(png) as image:
@@ -43,7 +43,7 @@ def test_a_figure_is_drawn_and_its_numbers_written(name, folder):
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("profile", PROFILES)
-def test_settings_are_the_papers(name, profile):
+def test_settings_match_the_paper(name, profile):
     for curve in curves_of(read(name), profile):
         assert list(curve.samples) == sorted(set(curve.samples))
         if profile == "tiny":
@@ -53,12 +53,12 @@ def test_settings_are_the_papers(name, profile):
         assert curve.hidden == hidden[curve.data]
 
 
-def test_the_standard_profile_is_as_long_as_promised():
+def test_the_standard_profile_has_the_documented_length():
     for curve in curves_of(read("figure-2"), "standard"):
         assert curve.samples[-1] >= (2_000_000 if curve.latent_dim == 200 else 5_000_000)
     for curve in curves_of(read("figure-3"), "standard"):
         assert curve.samples[-1] >= (10_000_000 if curve.num_train == 1000 else 5_000_000)
-        assert curve.judged == 1000
+        assert curve.num_evaluated == 1000
 
 
 def test_every_settings_file_says_what_it_is_expected_to_show():
@@ -72,22 +72,22 @@ def test_curves_are_shared_between_figures():
     assert len(names[0] & names[1]) == 3  # J = 5, 10 and 20; only J = 2 is figure 5's own
 
 
-def test_the_estimate_counts_each_curve_once_and_leaves_out_what_is_done(tmp_path):
+def test_the_estimate_counts_each_curve_once_and_skips_finished_ones(tmp_path):
     plan = estimate(["figure-2", "figure-5"], "standard", tmp_path, processes=2)
-    assert "19 curves with 89.0 million training samples" in plan.in_words
+    assert "19 curves with 89.0 million training samples" in plan.summary
     (short, *_) = curves_of(read("figure-2"), "standard")
     assert core_seconds(short, short.samples[-1]) == 0
     assert core_seconds(short, short.samples[-1] // 2) < 0.7 * core_seconds(short)
 
 
-def test_a_curve_that_fails_says_which_it_was(tmp_path, monkeypatch):
+def test_the_error_of_a_failed_curve_names_it(tmp_path, monkeypatch):
     (curve, *_) = curves_of(read("figure-2"), "tiny")
     with pytest.raises(ValueError, match="nothere"):
         run_curves([replace(curve, data="nothere")], tmp_path, lambda *_: None, processes=1)
 
 
 @pytest.mark.slow
-def test_curves_run_side_by_side_are_the_same_curves(tmp_path):
+def test_curves_run_in_parallel_are_the_same_curves(tmp_path):
     curves = curves_of(read("figure-2"), "tiny")
     alone, together = (run_curves(curves, tmp_path / str(n), lambda *_: None, processes=n) for n in (1, 2))
     for one, other in zip(alone, together, strict=True):
@@ -114,5 +114,5 @@ def test_the_table_of_claims_has_a_verdict_on_each(tmp_path):
 @pytest.mark.parametrize(
     "arguments", [["figure-1"], ["figure-2", "--profile", "huge"], ["figure-2", "--processes", "0"]]
 )
-def test_what_there_is_not_is_refused(arguments, capsys):
+def test_unknown_arguments_are_rejected(arguments, capsys):
     assert run(["reproduce", *arguments]) == 2

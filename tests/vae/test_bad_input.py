@@ -112,7 +112,7 @@ def _no_compiling(monkeypatch):
     monkeypatch.setattr("aevb.tasks.conditional._complete", work)
     monkeypatch.setattr("aevb.tasks.restoration.most_likely_std", work)
     monkeypatch.setattr("aevb.inference.marginal_likelihood.side_by_side", work)
-    monkeypatch.setattr("aevb.experiments.side_by_side._run_here", work)
+    monkeypatch.setattr("aevb.experiments.parallel_curves._run_here", work)
 
 
 def refused(call, *words, kind=ValueError):

@@ -39,17 +39,17 @@ def reproduce(
     check_folder(output)
     talk = Talk(quiet, json)
     with waiting("Loading JAX"):
+        from aevb.experiments.progress import ProgressDisplay
         from aevb.experiments.reproduction import PARTS, estimate, reproduce_part
-        from aevb.experiments.watching import Watching
 
     folder = output / profile if seed == 0 else output / f"{profile}-seed-{seed}"
     parts = list(PARTS) if what == "all" else [what]
     files = []
     with waiting("Measuring this machine"):
         plan = estimate(parts, profile, folder, seed, processes)
-    talk.say(plan.in_words)
+    talk.say(plan.summary)
     for part in parts:
-        with Watching(talk.shows_progress, plan.core_seconds[part], part) as watching, talk.notes():
-            files += reproduce_part(part, profile, folder, seed=seed, watch=watching, processes=processes)
+        with ProgressDisplay(talk.shows_progress, plan.core_seconds[part], part) as display, talk.notes():
+            files += reproduce_part(part, profile, folder, seed=seed, watch=display, processes=processes)
     lines = [f"  {path}" for path in files]
     talk.end("\n".join(["Done. Look at:", *lines]), {"folder": str(folder), "files": [str(path) for path in files]})

@@ -1,8 +1,8 @@
 """The paper's figures and claims, from settings in TOML files to pictures, numbers and verdicts.
 
-Each figure is a few curves (:mod:`aevb.experiments.curves`): a learner run on data, judged at given numbers of training
-samples. Curves are kept on disk while they grow, so that a run can be cut anywhere, and shared by all figures that need
-them.
+Each figure consists of several curves (:mod:`aevb.experiments.curves`): a learner run on a data set and evaluated at
+given numbers of training samples. Curves are saved to disk while they run: a run can be interrupted at any time, and
+figures share the curves that they have in common.
 
 Paper: §5, App. A.
 """

@@ -1,4 +1,4 @@
-"""A learning curve that grows on disk: it can be cut at any moment, and goes on as if it had not been.
+"""A learning curve that is saved while it runs: it can be interrupted at any time and resumed with the same result.
 
 Paper: §5.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from aevb import runs
 from aevb.data import load_dataset
-from aevb.experiments.judges import JUDGES
+from aevb.experiments.metrics import METRICS
 from aevb.experiments.settings import Curve, Watch
 from aevb.learners import LEARNERS, OPTIMIZERS
 from aevb.models import assemble, split
@@ -27,34 +27,34 @@ SAVE_SECONDS = 20.0
 
 
 class CurveData(NamedTuple):
-    """What a curve learns from, and what it is judged on."""
+    """The training data of a curve and the rows it is evaluated on."""
 
     source: Source
     train_rows: np.ndarray
-    judged: dict[str, np.ndarray]  # train and test: numbers of rows
+    eval_rows: dict[str, np.ndarray]  # train and test: row indices
     image_shape: tuple[int, int] | None
     light_on_dark: bool
 
 
 def run_curve(curve: Curve, folder, watch: Watch = lambda *_: None) -> dict[str, Any]:
-    """Run a curve to its end, from where the folder's file has it.
+    """Run a curve to its end, resuming from the file in the folder if there is one.
 
-    The state is written every twenty seconds, at every point, and when the run is interrupted. Since order and noise of
-    the data are functions of the seed and the chunk's number, the curve is the same wherever it was cut.
+    The state is saved every twenty seconds, at every point, and when the run is interrupted. Data order and noise are
+    functions of the seed and the chunk number, so the curve does not depend on where it was interrupted.
 
     Args:
-        curve: What to run.
-        folder: Where its file is kept.
-        watch: Told of progress.
+        curve: The curve to run.
+        folder: The folder of its file.
+        watch: Called with the progress.
 
     Returns:
-        The settings, `step_size`, `points` (samples, train and test with their errors), `core_seconds` of learning, and
+        The settings, `step_size`, `points` (samples, train and test with their errors), `core_seconds` of training, and
         the `commits` that computed it.
     """
     path = Path(folder) / f"{curve.name}.safetensors"
     about = read_about(path) if path.exists() else None
     if about is not None and _is_complete(about, curve):
-        return about
+        return about | {"settings": curve.written()}
     data = read_data(curve)
     learner, state = start(curve, data)
     if about is None:
@@ -72,30 +72,30 @@ def run_curve(curve: Curve, folder, watch: Watch = lambda *_: None) -> dict[str,
         state = read_state(path, state)
         about["settings"] = curve.written()
     about["commits"] = list(dict.fromkeys([*about["commits"], runs.commit()]))
-    return _grow(curve, about, learner, state, data, path, watch)
+    return _run_to_end(curve, about, learner, state, data, path, watch)
 
 
 def samples_done(curve: Curve, folder) -> int:
-    """Return how many samples a curve of this folder has seen."""
+    """Return how many samples a curve in this folder has seen."""
     path = Path(folder) / f"{curve.name}.safetensors"
     return read_about(path)["samples"] if path.exists() else 0
 
 
 def learned_models(curve: Curve, folder) -> tuple:
-    """Return the generative and the recognition model that a curve of this folder has come to."""
+    """Return the generative and the recognition model that a curve in this folder has learned."""
     learner, state = start(curve, read_data(curve))
     return learner.models(read_state(Path(folder) / f"{curve.name}.safetensors", state))
 
 
 def read_data(curve: Curve) -> CurveData:
-    """Load what a curve needs; the rows are those of the published split, or of one by the data set's own seed."""
+    """Load the data of a curve, with the published split, or one drawn with the data set's own seed."""
     source, parts, dataset = _load(curve.data)
     train = parts["train"][: curve.num_train]
-    judged = {"train": train[: curve.judged], "test": parts["test"][: curve.judged]}
-    return CurveData(source, train, judged, dataset.image_shape, dataset.light_on_dark)
+    eval_rows = {"train": train[: curve.num_evaluated], "test": parts["test"][: curve.num_evaluated]}
+    return CurveData(source, train, eval_rows, dataset.image_shape, dataset.light_on_dark)
 
 
-@lru_cache(maxsize=2)  # of one figure's curves; the rows lie on the device once
+@lru_cache(maxsize=2)  # shared by the curves of a figure, so that the rows are on the device only once
 def _load(name):
     dataset = load_dataset(name)
     parts = dataset.parts
@@ -107,7 +107,7 @@ def _load(name):
 
 
 def start(curve: Curve, data: CurveData):
-    """Return the learner of a curve and the state that it starts from."""
+    """Return the learner of a curve and its initial state."""
     init_key, chains_key = jax.random.split(jax.random.key(curve.seed))
     hidden = (curve.hidden,) if curve.hidden else ()
     sizes = data.source.rows.shape[1], curve.latent_dim, hidden
@@ -130,23 +130,23 @@ def _choose_step_size(curve, learner, state, data):
     return choose_step_size(learner, state, data.source, data.train_rows, key=key, **setting)
 
 
-def _judged_until(about):
+def _evaluated_until(about):
     return about["points"][-1]["samples"] if about["points"] else 0
 
 
 def _is_complete(about, curve):
-    return _judged_until(about) >= curve.samples[-1]
+    return _evaluated_until(about) >= curve.samples[-1]
 
 
 def _is_due(about, curve):
-    return any(_judged_until(about) < stop <= about["samples"] for stop in curve.samples)
+    return any(_evaluated_until(about) < stop <= about["samples"] for stop in curve.samples)
 
 
-def _grow(curve, about, learner, state, data, path, watch) -> dict[str, Any]:
+def _run_to_end(curve, about, learner, state, data, path, watch) -> dict[str, Any]:
     feed = Resident(data.source, data.train_rows, curve.batch_size)
     order_key, noise_key = jax.random.split(jax.random.key(curve.seed + 2))
     chunks = _chunks_from(feed, order_key, about["chunks"])
-    now = state, about  # one value: an interruption finds state and count of the same moment
+    now = state, about  # assigned together: after an interruption, state and counts belong to the same moment
     saved = time.perf_counter()
     try:
         while not _is_complete(now[1], curve):
@@ -154,8 +154,8 @@ def _grow(curve, about, learner, state, data, path, watch) -> dict[str, Any]:
             if _is_due(about, curve):
                 point = {"samples": about["samples"], "core_seconds": about["core_seconds"]}
                 point |= {
-                    name: JUDGES[curve.judge](learner.models(state), data.source, rows)
-                    for name, rows in data.judged.items()
+                    name: METRICS[curve.metric](learner.models(state), data.source, rows)
+                    for name, rows in data.eval_rows.items()
                 }
                 now = state, about | {"points": [*about["points"], point]}
             else:

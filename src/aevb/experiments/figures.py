@@ -1,4 +1,4 @@
-"""The figures by name: run what they need, draw them, and write down all numbers with where they come from."""
+"""The figures by name: run their curves, draw them, and write all numbers with their provenance."""
 
 import json
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from typing import Any
 from aevb import runs
 from aevb.experiments.images import draw_manifolds, draw_samples
 from aevb.experiments.learning_curves import draw_lower_bounds, draw_marginal_likelihoods
+from aevb.experiments.parallel_curves import run_curves
 from aevb.experiments.settings import Watch, curves_of, read
-from aevb.experiments.side_by_side import run_curves
 from aevb.files import written_whole
 
 FIGURES: dict[str, Callable[..., list[Path]]] = {
@@ -30,18 +30,18 @@ def reproduce_figure(
     watch: Watch = lambda *_: None,
     processes: int | None = None,
 ) -> list[Path]:
-    """Make one of the paper's figures, from where an earlier call may have left off.
+    """Make one of the paper's figures, resuming an interrupted call if there was one.
 
     Args:
         name: A key of ``FIGURES``.
         profile: One of ``PROFILES``.
-        folder: Gets the picture, the numbers, and a folder `curves` with what was learned.
-        seed: Of everything that is random.
-        watch: Told of progress.
-        processes: Curves at once; None for one a core.
+        folder: Receives the picture, the numbers, and a folder `curves` with the learned models.
+        seed: Random seed.
+        watch: Called with the progress.
+        processes: Number of curves to run in parallel; None for one per core.
 
     Returns:
-        The files.
+        The paths of the files written.
     """
     settings = read(name)
     curves = curves_of(settings, profile, seed)
@@ -53,7 +53,7 @@ def reproduce_figure(
 
 
 def write_numbers(path: Path, numbers: dict[str, Any]) -> Path:
-    """Write numbers with the versions, machine and commit that they come from."""
+    """Write numbers with the versions, machine and commit that produced them."""
     source = {"drawn": datetime.now(UTC).isoformat(timespec="seconds"), "versions": runs.versions()}
     source |= {"machine": runs.machine(), "commit": runs.commit()}
     with written_whole(path) as scratch:

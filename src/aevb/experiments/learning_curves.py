@@ -1,4 +1,4 @@
-"""Figures 2 and 3: how good models are against how much they have seen.
+"""Figures 2 and 3: model quality against the number of training samples.
 
 Paper: Figure 2, Figure 3, §5.
 """
@@ -23,7 +23,7 @@ _WIDTH, _HEIGHT, _GAP, _LEFT, _TOP, _ROW_GAP = 2.0, 1.9, 0.25, 0.85, 1.45, 0.75
 
 
 def draw_lower_bounds(curves: list[Curve], results: list[dict], folder: Path, settings: dict) -> list[Path]:
-    """Draw a panel for each data set and number of latent variables, a row a data set.
+    """Draw a panel for each data set and number of latent variables, one row per data set.
 
     Paper: Figure 2.
     """
@@ -32,7 +32,7 @@ def draw_lower_bounds(curves: list[Curve], results: list[dict], folder: Path, se
         panels.setdefault(curve.data, {}).setdefault(f"{DATA_TITLES[curve.data]}, J = {curve.latent_dim}", []).append(
             result
         )
-    subtitle = "nats a datapoint; one seed"
+    subtitle = "nats per datapoint; one seed"
     return [_draw(list(panels.values()), folder / "figure-2.png", settings["title"], subtitle, "lower bound")]
 
 
@@ -44,7 +44,7 @@ def draw_marginal_likelihoods(curves: list[Curve], results: list[dict], folder: 
     panels: dict[str, list] = {}
     for curve, result in zip(curves, results, strict=True):
         panels.setdefault(f"{curve.num_train or 0:,} training images", []).append(result)
-    subtitle = f"{DATA_TITLES[curves[0].data]}, 3 latent variables, appendix D's estimate, nats a datapoint; one seed"
+    subtitle = f"{DATA_TITLES[curves[0].data]}, 3 latent variables, appendix D's estimate, nats per datapoint; one seed"
     path = folder / "figure-3.png"
     return [_draw([panels], path, settings["title"], subtitle, "log p(x)", width=3.6, height=2.9)]
 
@@ -89,7 +89,7 @@ def _draw_panel(axes, name, results, limits):
 
 
 def _limits(results) -> tuple[float, float]:
-    """Return a range that holds all curves but the first steep part of the rivals' ones."""
+    """Return a range that contains all curves except the steep first part of the baselines."""
     means = np.array([point[part]["mean"] for result in results for point in result["points"] for part in LINES])
     first = [result["points"][0]["test"]["mean"] for result in results if result["settings"]["learner"] == "aevb"]
     low, high = min(first), means.max()
@@ -98,7 +98,7 @@ def _limits(results) -> tuple[float, float]:
 
 
 def _draw_legend(figure, results):
-    """Write what colours and lines mean, below the title."""
+    """Draw the legend of colours and lines below the title."""
     width, height = figure.get_size_inches()
     x, y = 0.32 / width, 1 - 0.88 / height
     learners = dict.fromkeys(result["settings"]["learner"] for result in results)

@@ -1,11 +1,11 @@
-"""All of the paper's experiments by name, and how long they will take."""
+"""All of the paper's experiments by name, and how long they take."""
 
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from aevb.experiments.claims import claims_core_seconds, curves_for_claims, reproduce_claims
-from aevb.experiments.cost import core_seconds, gigaflops, in_words
+from aevb.experiments.cost import core_seconds, format_duration, gigaflops
 from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
 from aevb.experiments.settings import Curve, curves_of, read
@@ -14,14 +14,14 @@ PARTS = (*FIGURES, "claims")
 
 
 class Plan(NamedTuple):
-    """What is going to be done."""
+    """The work ahead."""
 
-    core_seconds: dict[str, float]  # of each part, of one core
-    in_words: str
+    core_seconds: dict[str, float]  # seconds on one core, by part
+    summary: str
 
 
 def estimate(parts: list[str], profile: str, folder: Path, seed: int = 0, processes: int | None = None) -> Plan:
-    """Return what these parts will take here, without what the folder already has."""
+    """Return the cost of these parts on this machine, without what the folder already contains."""
     known: set[str] = set()
     seconds, num_curves, samples = {}, 0, 0
     for part in parts:
@@ -35,14 +35,14 @@ def estimate(parts: list[str], profile: str, folder: Path, seed: int = 0, proces
     at_once = processes or os.cpu_count() or 1
     words = (
         f"{', '.join(parts)}, profile {profile}: {num_curves} curves with {samples / 1e6:,.1f} million training "
-        f"samples, about {in_words(sum(seconds.values()) / at_once)} here ({gigaflops():.0f} GFLOPS a core, {at_once} "
-        "at once). Ctrl-C keeps what there is; the same command goes on."
+        f"samples, about {format_duration(sum(seconds.values()) / at_once)} on this machine ({gigaflops():.0f} GFLOPS "
+        f"per core, {at_once} at a time). Ctrl-C keeps the results so far; run the same command to resume."
     )
-    return Plan(seconds, words if num_curves or sum(seconds.values()) else "All has been learned already; drawing.")
+    return Plan(seconds, words if num_curves or sum(seconds.values()) else "All models are already trained; drawing.")
 
 
 def reproduce_part(part: str, profile: str, folder: Path, **options) -> list[Path]:
-    """Make a figure, or the table of claims; return the files."""
+    """Make a figure or the table of claims; return the paths of the files."""
     if part == "claims":
         return reproduce_claims(profile, folder, **options)
     return reproduce_figure(part, profile, folder, **options)

@@ -1,4 +1,4 @@
-"""What is run for a figure: read from the TOML files of this package."""
+"""The curves of each figure, read from the TOML files of this package."""
 
 import tomllib
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _FOLDER = files("aevb.experiments") / "settings"
 
 @dataclass(frozen=True)
 class Curve:
-    """One learner on one data set, judged while it learns.
+    """One learner on one data set, evaluated during training.
 
     Args:
         data: Name of a data set.
@@ -23,14 +23,14 @@ class Curve:
         latent_dim: J.
         hidden: Hidden units of the encoder and of the decoder; 0 for linear maps.
         likelihood: A key of ``aevb.models.LIKELIHOODS``.
-        judge: A key of ``aevb.experiments.judges.JUDGES``.
-        judged: The first so many rows of the training and of the test set are judged, or all.
-        samples: Numbers of training samples at which they are; the run ends with the last.
-        num_train: The first so many training rows are learned from; None for all.
+        metric: A key of ``aevb.experiments.metrics.METRICS``.
+        num_evaluated: Evaluate at most this many rows, the first ones, of the training set and of the test set.
+        samples: Numbers of training samples at which to evaluate; the run ends with the last.
+        num_train: Train on the first `num_train` training rows; None for all.
         batch_size: M.
         num_samples: L.
-        step_sizes: Of Adagrad; the first iterations choose one.
-        seed: Of everything that is random.
+        step_sizes: Step sizes of Adagrad; the first iterations choose one.
+        seed: Random seed.
     """
 
     data: str
@@ -38,8 +38,8 @@ class Curve:
     latent_dim: int
     hidden: int
     likelihood: str
-    judge: str
-    judged: int
+    metric: str
+    num_evaluated: int
     samples: tuple[int, ...]
     num_train: int | None = None
     batch_size: int = 100
@@ -49,40 +49,40 @@ class Curve:
 
     @property
     def name(self) -> str:
-        """A name for files, that tells it from all others of a profile."""
+        """A file name that is unique within a profile."""
         parts = [self.data, self.learner, f"J{self.latent_dim}", f"H{self.hidden}", f"M{self.batch_size}"]
-        parts += [f"L{self.num_samples}", self.judge, f"seed{self.seed}"]
+        parts += [f"L{self.num_samples}", self.metric, f"seed{self.seed}"]
         parts += [f"N{self.num_train}"] if self.num_train else []
         parts += [f"step{self.step_sizes[0]:g}"] if len(self.step_sizes) == 1 else []
         return "-".join(parts)
 
     @property
     def title(self) -> str:
-        """What it is, for a person."""
+        """A readable description."""
         rows = f", {self.num_train:,} rows" if self.num_train else ""
         return f"{self.data}, {self.learner}, J = {self.latent_dim}{rows}"
 
     def written(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the settings as JSON types."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
-Watch = Callable[[Curve, dict[str, Any]], None]  # told of progress: (curve, what is known of it so far)
+Watch = Callable[[Curve, dict[str, Any]], None]  # called with the progress: (curve, its results so far)
 
 
 def read(name: str) -> dict[str, Any]:
-    """Return the settings of a figure or of the claims, as they are in the file."""
+    """Return the settings of a figure or of the claims, as they are in the TOML file."""
     names = sorted(path.name.removesuffix(".toml") for path in _FOLDER.iterdir() if path.name.endswith(".toml"))
     check_parameter("name", name, choices=names)
     return tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def curves_of(settings: dict[str, Any], profile: str, seed: int = 0) -> list[Curve]:
-    """Return the curves that a file's groups describe, in a profile.
+    """Return the curves that the groups of a file describe, for one profile.
 
-    What stands in the table [curves] holds for all groups; lists called `learners` and `latent_dims` have a curve for
-    each entry; `samples` has an entry for each profile, and so may `judged`. The profile `tiny` is for tests: all
-    groups on small images.
+    The table [curves] applies to all groups; each entry of the lists `learners` and `latent_dims` gives a curve;
+    `samples` has an entry for each profile, and so may `num_evaluated`. The profile `tiny` is for tests: all groups on
+    small images.
     """
     check_parameter("profile", profile, choices=PROFILES)
     check_parameter("seed", seed, kind=int, low=0)
@@ -91,7 +91,7 @@ def curves_of(settings: dict[str, Any], profile: str, seed: int = 0) -> list[Cur
         table = {**settings["curves"], **group, "seed": seed}
         if profile == "tiny":
             table |= settings["tiny"]
-        for name in ("samples", "judged"):
+        for name in ("samples", "num_evaluated"):
             if isinstance(table[name], dict):
                 table[name] = table[name][profile]
         for latent_dim in table.pop("latent_dims"):

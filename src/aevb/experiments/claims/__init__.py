@@ -1,4 +1,4 @@
-"""The paper's claims in words, each with how it was measured, the numbers, and a verdict that can go against it.
+"""The paper's claims, each with how it is measured, the numbers, and a verdict, which may contradict the paper.
 
 Paper: §2.3, §4, §5, App. D.
 """
@@ -16,14 +16,14 @@ from aevb.experiments.figures import write_numbers
 from aevb.experiments.settings import PROFILES, Curve, Watch, read
 from aevb.files import written_whole
 
-REFERENCE_GIGAFLOPS = 94.0  # a core of the machine on which `core_minutes` were measured
+REFERENCE_GIGAFLOPS = 94.0  # of one core of the machine on which `core_minutes` were measured
 
 
 class Claim(NamedTuple):
-    """A statement, how it is measured, and how the numbers are judged."""
+    """A statement, how it is measured, and how the verdict is reached."""
 
     statement: str
-    place: str  # in the paper
+    place: str  # section or figure of the paper
     how: str
     measure: Callable[[Laboratory], Any]
     judge: Callable[[Any], Verdict]
@@ -33,7 +33,7 @@ CLAIMS = (
     Claim(
         "The score-function gradient's variance makes it impractical.",
         "§2.2",
-        "variance of the gradient for the encoder over draws of the noise, one minibatch of 100, by L and stage",
+        "variance of the encoder's gradient over draws of the noise, for one minibatch of 100, by L and stage",
         measures.gradient_variances,
         verdicts.score_function_is_impractical,
     ),
@@ -47,49 +47,49 @@ CLAIMS = (
     Claim(
         "L = 1 is enough as long as M is about 100.",
         "§2.3",
-        "bound of 10,000 test images after equally many pairs of a datapoint and a sample, by L and M",
+        "bound on 10,000 test images after an equal number of (datapoint, sample) pairs, by L and M",
         measures.bounds_by_effort,
         verdicts.one_sample_is_enough,
     ),
     Claim(
         "AEVB converges faster than wake-sleep and reaches a better solution, in all experiments.",
         "Figure 2",
-        "bound of test data at each point of figure 2's curves",
+        "bound on test data at each point of the curves of figure 2",
         measures.bound_curves,
         verdicts.aevb_beats_wake_sleep,
     ),
     Claim(
         "Superfluous latent variables do not lead to overfitting.",
         "§5",
-        "bound of test data by J, and its fall while learning goes on, in figure 2's curves of AEVB",
+        "bound on test data by J, and its decrease during training, in the AEVB curves of figure 2",
         measures.bound_curves,
         verdicts.superfluous_latents_do_not_overfit,
     ),
     Claim(
         "Monte Carlo EM is not an on-line algorithm, and cannot be applied efficiently to the full data set.",
         "Figure 3",
-        "log p(x) of test data on all training images, against AEVB after no more computing",
+        "log p(x) of test data after training on all images, compared with AEVB for no more computation",
         measures.likelihoods_by_time,
         verdicts.mcem_is_for_small_data,
     ),
     Claim(
         "A million training samples take 20 to 40 minutes at 40 GFLOPS.",
         "Figure 2",
-        "median time of chunks of 25,000 samples with all cores, and float32 products in the same run",
+        "median time for chunks of 25,000 samples on all cores, and speed of float32 products in the same run",
         measures.speed,
         lambda found: verdicts.speed_is_as_stated(found["minutes_per_million"], found["gigaflops"]),
     ),
     Claim(
         "Appendix D's estimator is good below 5 dimensions, and not beyond.",
         "App. D",
-        "against quadrature (J = 2) and annealed importance sampling, on test images",
+        "compared with quadrature (J = 2) and annealed importance sampling, on test images",
         measures.estimator_errors,
         verdicts.estimator_is_for_few_dimensions,
     ),
     Claim(
         "A linear-Gaussian model's maximum likelihood is PCA's solution.",
         "§4",
-        "a linear model of 1,797 digits learned by AEVB, J = 5, against probabilistic PCA in closed form",
+        "a linear model of 1,797 digits learned by AEVB, J = 5, compared with probabilistic PCA in closed form",
         measures.pca,
         lambda found: verdicts.linear_models_are_pca(**found),
     ),
@@ -99,7 +99,7 @@ CLAIMS = (
 def reproduce_claims(
     profile: str, folder: Path, *, seed: int = 0, watch: Watch = lambda *_: None, processes: int | None = None
 ) -> list[Path]:
-    """Measure what the paper claims, and write a table of verdicts, `claims.md` and `claims.json`."""
+    """Measure the paper's claims and write a table of verdicts, `claims.md` and `claims.json`."""
     check_parameter("profile", profile, choices=PROFILES)
     lab = Laboratory(profile, folder, seed, watch, processes)
     rows = []
@@ -116,7 +116,7 @@ def reproduce_claims(
 
 
 def table(rows: list[dict]) -> str:
-    """Return the claims as a table in Markdown."""
+    """Return the claims as a Markdown table."""
     lines = ["| | the paper | verdict | what was measured |", "| --- | --- | --- | --- |"]
     for row in rows:
         statement = f"{row['statement']} ({row['place']})"
@@ -125,19 +125,19 @@ def table(rows: list[dict]) -> str:
 
 
 def curves_for_claims(profile: str, seed: int) -> list[Curve]:
-    """Return the curves that the claims need: those of figures 2, 3 and 5, and some of their own."""
+    """Return the curves that the claims need: those of figures 2, 3 and 5, and a few more."""
     shared = figure_curves(profile, seed, "figure-2", "figure-3", "figure-5")
     return [*shared, mcem_curve(profile, seed), *effort_curves(profile, seed)]
 
 
 def claims_core_seconds(profile: str, folder: Path) -> float:
-    """Return about how long one core needs for what is not a curve, unless it is all there."""
+    """Return approximately how long one core needs for everything but the curves; 0 if it is done."""
     if (folder / "claims" / "linear.json").exists():
         return 0.0
     return 60 * read("claims")["core_minutes"][profile] * REFERENCE_GIGAFLOPS / gigaflops()
 
 
 def _without_curves(numbers):
-    """Leave out curves, which stand in their figure's own file."""
+    """Leave out curves, which are in the file of their figure."""
     is_curve = isinstance(numbers, list) and numbers and "points" in numbers[0]
     return "see figure-2.json" if is_curve else numbers

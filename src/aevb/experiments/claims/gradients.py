@@ -14,7 +14,7 @@ from aevb.models import join, split
 
 
 def encoder_gradient_variance(models, x, estimator: str, num_samples: int, repeats: int, key) -> float:
-    """Return the variance of a minibatch's gradient for the encoder's parameters, summed over these.
+    """Return the variance of a minibatch's gradient with respect to the encoder's parameters, summed over them.
 
     Args:
         models: The generative and the recognition model.
@@ -53,5 +53,5 @@ def _variance(parameters, constants, x, key, *, estimator, num_samples, repeats,
 
 
 def rows_of(source, rows: np.ndarray) -> jax.Array:
-    """Return the first hundred of these rows: the minibatch."""
+    """Return the first hundred of these rows, the minibatch."""
     return source.read(jnp.asarray(rows[:100]))

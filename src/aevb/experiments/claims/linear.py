@@ -1,4 +1,4 @@
-"""A linear variational auto-encoder beside principal component analysis.
+"""A linear variational auto-encoder compared with principal component analysis.
 
 Paper: §4.
 """
@@ -23,12 +23,12 @@ BATCH_SIZE = 100
 
 
 class LinearGaussian(eqx.Module):
-    """N(W c + b, s I): a Gaussian with linear mean, whose learned variance does not depend on the condition.
+    """N(W c + b, s I): a Gaussian with linear mean and a learned variance that does not depend on the condition.
 
     Args:
         in_size: Width of the condition.
         out_size: Width of the variable.
-        variances: () for one variance, or (out_size,) for one each.
+        variances: () for one shared variance, or (out_size,) for one per variable.
     """
 
     mean: Linear
@@ -44,11 +44,11 @@ class LinearGaussian(eqx.Module):
 
 
 def compare_with_pca(X: np.ndarray, latent_dim: int, epochs: int, seed: int = 0) -> dict[str, float]:
-    """Learn a linear model by AEVB, and compare it with the closed form.
+    """Learn a linear model by AEVB and compare it with the closed form.
 
     Returns:
-        `angle`, the largest principal angle between what the decoder and what PCA spans, in degrees, and `shortfall`,
-        by how much the exact log-likelihood is below that of probabilistic PCA, in nats a datapoint.
+        `angle`, the largest principal angle between the subspaces of the decoder and of PCA, in degrees, and
+        `shortfall`, by how much the exact log-likelihood is below that of probabilistic PCA, in nats per datapoint.
 
     Paper: §4.
     """
@@ -68,15 +68,15 @@ def compare_with_pca(X: np.ndarray, latent_dim: int, epochs: int, seed: int = 0)
 def learn_linear(
     X: np.ndarray, latent_dim: int, epochs: int, seed: int = 0, learner_of: Callable = AEVB, updates_per_step: int = 1
 ) -> tuple[GenerativeModel, RecognitionModel | None]:
-    """Return the linear-Gaussian models that a learner comes to, p(z) = N(0, I), p(x|z) = N(W z + b, s I).
+    """Return the learned linear-Gaussian models, p(z) = N(0, I), p(x|z) = N(W z + b, s I).
 
     Args:
         X: (N, D).
         latent_dim: J.
         epochs: Passes through the data.
-        seed: Of everything that is random.
-        learner_of: A class of :mod:`aevb.learners`.
-        updates_per_step: How often this updates the weights in a step.
+        seed: Random seed.
+        learner_of: A class from :mod:`aevb.learners`.
+        updates_per_step: How often the learner updates the weights per step.
     """
     num_data, data_dim = X.shape
     generative = GenerativeModel(standard_normal(latent_dim), LinearGaussian(latent_dim, data_dim))
@@ -84,7 +84,7 @@ def learn_linear(
     generative, recognition = initialize((generative, recognition), jax.random.key(seed))
     models = generative, None if learner_of is MCEM else recognition
     steps = epochs * (num_data // BATCH_SIZE) * updates_per_step
-    optimizer = optax.adam(optax.cosine_decay_schedule(1e-2, steps))  # so that it comes to rest
+    optimizer = optax.adam(optax.cosine_decay_schedule(1e-2, steps))  # so that it converges
     learner = learner_of(split(models).skeleton, num_data, optimizer=optimizer, parameter_prior=False)
     state = learner.init(models, learning_rate=1.0, key=jax.random.key(seed))
     setting = {"key": jax.random.key(seed + 1), "batch_size": BATCH_SIZE, "max_epochs": epochs}

@@ -1,4 +1,4 @@
-"""What is measured for each claim. Every number is kept on disk as soon as it is known."""
+"""The measurements for each claim. Every result is saved to disk as soon as it is known."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from aevb.experiments.claims.gradients import encoder_gradient_variance, rows_of
 from aevb.experiments.claims.linear import compare_with_pca
 from aevb.experiments.cost import DATA_DIMS, gigaflops_of_machine
 from aevb.experiments.curves import learned_models, read_data, run_curve, start
+from aevb.experiments.parallel_curves import run_curves
 from aevb.experiments.settings import Curve, Watch, curves_of, read
-from aevb.experiments.side_by_side import run_curves
 from aevb.files import written_whole
 from aevb.inference.marginal_likelihood import log_likelihood
 from aevb.training import Resident
@@ -27,7 +27,7 @@ from aevb.training.loop import safe_chunk
 
 @dataclass(frozen=True)
 class Laboratory:
-    """Where claims are measured, and how thoroughly."""
+    """Where the claims are measured, and how thoroughly."""
 
     profile: str
     folder: Path
@@ -37,15 +37,15 @@ class Laboratory:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Those of `claims.toml`."""
+        """The settings in `claims.toml`."""
         return read("claims")
 
     def of_profile(self, table: str, name: str) -> Any:
-        """Return the profile's entry of a setting."""
+        """Return a setting for this profile."""
         return self.settings[table][name][self.profile]
 
-    def remembered(self, name: str, measure: Callable[[], Any]) -> Any:
-        """Return what was measured under this name, or measure it now and keep it."""
+    def cached(self, name: str, measure: Callable[[], Any]) -> Any:
+        """Return the saved measurement of this name, or measure and save it."""
         path = self.folder / "claims" / f"{name}.json"
         if not path.exists():
             if hasattr(self.watch, "note"):
@@ -56,7 +56,7 @@ class Laboratory:
         return json.loads(path.read_text(encoding="utf-8"))
 
     def run(self, curves: list[Curve]) -> list[dict]:
-        """Run curves that figures share."""
+        """Run curves that are shared with the figures."""
         return run_curves(curves, self.folder / "curves", self.watch, self.processes)
 
 
@@ -69,7 +69,7 @@ def figure_curves(profile: str, seed: int, *names: str) -> list[Curve]:
 
 
 def gradient_variances(lab: Laboratory) -> list[dict]:
-    """Measure the variance of the encoder's gradient by data set, stage of learning, L and estimator.
+    """Measure the variance of the encoder's gradient by data set, stage of training, L and estimator.
 
     Paper: §2.2, §2.3.
     """
@@ -77,13 +77,13 @@ def gradient_variances(lab: Laboratory) -> list[dict]:
     for curve in _staged_curves(lab):
         for stage in lab.of_profile("gradients", "stages"):
             name = f"gradients-{curve.data}-{stage}"
-            rows += lab.remembered(name, lambda curve=curve, stage=stage: _variances_at(lab, curve, stage))
+            rows += lab.cached(name, lambda curve=curve, stage=stage: _variances_at(lab, curve, stage))
     return rows
 
 
 def _staged_curves(lab):
     table = lab.settings["gradients"]
-    base = {"learner": "aevb", "judge": "lower-bound", "judged": 1000, "samples": (0,), "seed": lab.seed}
+    base = {"learner": "aevb", "metric": "lower-bound", "num_evaluated": 1000, "samples": (0,), "seed": lab.seed}
     if lab.profile == "tiny":
         return [Curve("digits", latent_dim=2, hidden=8, likelihood="bernoulli", **base)]
     sizes = ("latent_dim", "latent_dims"), ("hidden", "hidden"), ("likelihood", "likelihood")
@@ -113,25 +113,24 @@ def _variances_at(lab, curve, stage):
 
 
 def effort_curves(profile: str, seed: int) -> list[Curve]:
-    """Return a curve for each L and M, with equally many pairs of a datapoint and a sample."""
+    """Return a curve for each L and M, with an equal number of (datapoint, sample) pairs."""
     table = read("claims")["effort"]
-    shared = {name: table[name] for name in ("data", "likelihood", "hidden", "latent_dim", "judged")}
+    shared = {name: table[name] for name in ("data", "likelihood", "hidden", "latent_dim", "num_evaluated")}
+    shared |= {"learner": "aevb", "metric": "lower-bound"}
     batch_sizes, samples = table["batch_sizes"], table["num_samples"]
     if profile == "tiny":
-        shared |= {"data": "digits", "hidden": 8, "latent_dim": 2, "judged": 50}
+        shared |= {"data": "digits", "hidden": 8, "latent_dim": 2, "num_evaluated": 50}
         batch_sizes, samples = [10, 100], [1, 2]
     pairs = table["pairs"][profile]
     return [
-        Curve(
-            learner="aevb", judge="lower-bound", samples=(pairs // L,), num_samples=L, batch_size=M, seed=seed, **shared
-        )
+        Curve(samples=(pairs // L,), num_samples=L, batch_size=M, seed=seed, **shared)
         for M in batch_sizes
         for L in samples
-    ]  # fmt: skip
+    ]
 
 
 def bounds_by_effort(lab: Laboratory) -> list[dict]:
-    """Measure the bound of test data after equal computation, by L and M.
+    """Measure the bound on test data after equal computation, by L and M.
 
     Paper: §2.3.
     """
@@ -154,7 +153,7 @@ def bound_curves(lab: Laboratory) -> list[dict]:
 
 
 def mcem_curve(profile: str, seed: int) -> Curve:
-    """Return Monte Carlo EM on the large training set."""
+    """Return the curve of Monte Carlo EM on the large training set."""
     (curve,) = (c for c in figure_curves(profile, seed, "figure-3") if c.learner == "mcem")
     table = read("claims")["mcem"]
     large = 800 if profile == "tiny" else table["num_train"]
@@ -162,7 +161,7 @@ def mcem_curve(profile: str, seed: int) -> Curve:
 
 
 def likelihoods_by_time(lab: Laboratory) -> list[dict]:
-    """Compare Monte Carlo EM with AEVB on the large training set, after no more computing than it had.
+    """Compare Monte Carlo EM on the large training set with AEVB for no more computation.
 
     Paper: Figure 3, §5.
     """
@@ -189,11 +188,11 @@ def likelihoods_by_time(lab: Laboratory) -> list[dict]:
 
 
 def speed(lab: Laboratory) -> dict[str, float]:
-    """Measure learning with all cores, and the machine's speed in the same run.
+    """Measure the training speed on all cores, and the machine's speed in the same run.
 
     Paper: §5.
     """
-    return lab.remembered("speed", lambda: _measure_speed(lab))
+    return lab.cached("speed", lambda: _measure_speed(lab))
 
 
 def _measure_speed(lab):
@@ -225,15 +224,15 @@ def estimator_errors(lab: Laboratory) -> list[dict]:
     Paper: App. D.
     """
     curves = [c for c in figure_curves(lab.profile, lab.seed, "figure-2", "figure-5") if c.learner == "aevb"]
-    wanted = [c for c in curves if c.data in ("mnist", "digits") and c.latent_dim <= 20]
-    wanted.sort(key=lambda curve: curve.latent_dim)
-    lab.run(wanted)
-    return [lab.remembered(f"estimator-J{c.latent_dim}", lambda c=c: _estimator_error(lab, c)) for c in wanted]
+    selected = [c for c in curves if c.data in ("mnist", "digits") and c.latent_dim <= 20]
+    selected.sort(key=lambda curve: curve.latent_dim)
+    lab.run(selected)
+    return [lab.cached(f"estimator-J{c.latent_dim}", lambda c=c: _estimator_error(lab, c)) for c in selected]
 
 
 def _estimator_error(lab, curve):
     (generative, recognition), data = learned_models(curve, lab.folder / "curves"), read_data(curve)
-    x = data.source.read(jnp.asarray(data.judged["test"][: lab.of_profile("estimator", "images")]))
+    x = data.source.read(jnp.asarray(data.eval_rows["test"][: lab.of_profile("estimator", "images")]))
     question = generative, recognition, x, jax.random.key(lab.seed)
     ours = log_likelihood(*question, method="hmc", num_samples=lab.of_profile("estimator", "num_samples"))
     if curve.latent_dim <= 2:
@@ -266,4 +265,4 @@ def pca(lab: Laboratory) -> dict[str, float]:
     table = lab.settings["linear"]
     epochs = table["epochs"][lab.profile]
     X = load_dataset("digits").rows
-    return lab.remembered("linear", lambda: compare_with_pca(X, table["latent_dim"], epochs, lab.seed))
+    return lab.cached("linear", lambda: compare_with_pca(X, table["latent_dim"], epochs, lab.seed))

@@ -1,4 +1,4 @@
-"""From numbers to verdicts: pure functions, one a claim, each of which can come out against the paper."""
+"""From numbers to verdicts: pure functions, one per claim, each of which may contradict the paper."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ HOLDS, IN_PART, FAILS = "holds", "holds in part", "does not hold"
 
 
 class Verdict(NamedTuple):
-    """What the numbers say of a claim."""
+    """What the numbers say about a claim."""
 
     verdict: str  # HOLDS, IN_PART or FAILS
     because: str  # the numbers in a sentence
@@ -17,7 +17,7 @@ def _verdict(successes: list[bool], because: str) -> Verdict:
 
 
 def score_function_is_impractical(variances: list[dict]) -> Verdict:
-    """Claim 1: at equal L its variance is at least ten times SGVB's, and more samples do not make up for it.
+    """Claim 1: at equal L its variance is at least ten times that of SGVB, and more samples do not compensate for it.
 
     Args:
         variances: Rows with `data`, `stage`, `num_samples`, and the variances by estimator.
@@ -32,23 +32,23 @@ def score_function_is_impractical(variances: list[dict]) -> Verdict:
             by_most_samples.append((row["score-function"] / fewest["sgvb-b"], row["num_samples"]))
     worst, most = min(by_most_samples), by_most_samples[0][1]
     because = (
-        f"variance of the encoder's gradient, score function over SGVB: {min(ratios):,.0f} to {max(ratios):,.0f} times "
-        f"at equal L; with L = {most} against SGVB's L = 1 still {worst[0]:,.1f} times or more"
+        f"ratio of variances, score function over SGVB: {min(ratios):,.0f} to {max(ratios):,.0f} at equal L; "
+        f"with L = {most} against L = 1 for SGVB, still {worst[0]:,.1f} or more"
     )
     return _verdict([min(ratios) >= 10, worst[0] > 1], because)
 
 
 def b_varies_less_than_a(variances: list[dict]) -> Verdict:
-    """Claim 2: the gradient of estimator A has the larger variance, everywhere that was looked."""
+    """Claim 2: the gradient of estimator A has the larger variance in every case measured."""
     ratios = {
         (row["data"], row["stage"]): row["sgvb-a"] / row["sgvb-b"] for row in variances if row["num_samples"] == 1
     }
-    said = ", ".join(f"{ratio:.2f} ({data}, {stage:,} samples)" for (data, stage), ratio in ratios.items())
-    return _verdict([ratio > 1 for ratio in ratios.values()], f"variance of the gradient, A over B: {said}")
+    details = ", ".join(f"{ratio:.2f} ({data}, {stage:,} samples)" for (data, stage), ratio in ratios.items())
+    return _verdict([ratio > 1 for ratio in ratios.values()], f"ratio of gradient variances, A over B: {details}")
 
 
 def one_sample_is_enough(bounds: list[dict], tolerance: float = 1.0) -> Verdict:
-    """Claim 3: after equal computation with M = 100, no other L is better than L = 1 by more than a nat.
+    """Claim 3: after equal computation with M = 100, no other L is better than L = 1 by more than one nat.
 
     Args:
         bounds: Rows with `batch_size`, `num_samples` and `bound`.
@@ -60,19 +60,19 @@ def one_sample_is_enough(bounds: list[dict], tolerance: float = 1.0) -> Verdict:
     for size in sizes:
         by_samples = {row["num_samples"]: row["bound"] for row in bounds if row["batch_size"] == size}
         gains[size] = max(by_samples.values()) - by_samples[1]
-    said = ", ".join(f"{gain:.1f} nats (M = {size})" for size, gain in gains.items())
+    details = ", ".join(f"{gain:.1f} nats (M = {size})" for size, gain in gains.items())
     at_100 = gains[near_100] <= tolerance
-    because = f"what the best of all L gains over L = 1 after equal computation: {said}"
+    because = f"gain of the best L over L = 1 after equal computation: {details}"
     return Verdict(HOLDS if at_100 else FAILS, because)
 
 
 def aevb_beats_wake_sleep(curves: list[dict]) -> Verdict:
-    """Claim 4: AEVB's bound of test data is above wake-sleep's at every point of every experiment ("faster"), and
+    """Claim 4: AEVB's bound on test data is above that of wake-sleep at every point of every experiment ("faster"), and
     at the end ("better").
     """  # noqa: D205
     leads, last_leads = [], []
-    for aevb, rival in _pairs(curves, "aevb", "wake-sleep"):
-        others = {point["samples"]: point["test"]["mean"] for point in rival["points"]}
+    for aevb, baseline in _pairs(curves, "aevb", "wake-sleep"):
+        others = {point["samples"]: point["test"]["mean"] for point in baseline["points"]}
         lead = [
             point["test"]["mean"] - others[point["samples"]] for point in aevb["points"] if point["samples"] in others
         ]
@@ -81,18 +81,18 @@ def aevb_beats_wake_sleep(curves: list[dict]) -> Verdict:
     ahead, at_end = sum(lead > 0 for lead in leads), sum(lead > 0 for lead in last_leads)
     because = (
         f"AEVB is ahead at {ahead} of {len(leads)} points, and at the end in {at_end} of {len(last_leads)} "
-        f"experiments, there by {min(last_leads):.1f} to {max(last_leads):.1f} nats"
+        f"experiments, by {min(last_leads):.1f} to {max(last_leads):.1f} nats"
     )
     return _verdict([ahead == len(leads), at_end == len(last_leads)], because)
 
 
 def superfluous_latents_do_not_overfit(curves: list[dict], tolerance: float = 1.0) -> Verdict:
-    """Claim 5: with AEVB neither more latent variables nor more training makes the bound of test data fall.
+    """Claim 5: with AEVB neither more latent variables nor more training lowers the bound on test data.
 
-    Each falls if it loses more than a nat and two standard errors. A data set that overfits with its fewest latent
-    variables already says nothing of superfluous ones: only what the larger number adds to the fall counts.
+    A decrease of at most `tolerance` nats does not count. A data set that already overfits with its fewest latent
+    variables says nothing about superfluous ones: only what the larger number adds to the decrease counts.
     """
-    successes, said = [], []
+    successes, details = [], []
     for data in dict.fromkeys(curve["settings"]["data"] for curve in curves):
         ours = [curve for curve in curves if _is(curve, data, "aevb")]
         ours.sort(key=lambda curve: curve["settings"]["latent_dim"])
@@ -104,25 +104,25 @@ def superfluous_latents_do_not_overfit(curves: list[dict], tolerance: float = 1.
         most = max(best)
         loss = max(best.values()) - best[most]
         successes += [loss <= tolerance, max(falls) - falls[0] <= tolerance]
-        said.append(
+        details.append(
             f"{data}: best bound {best[most]:.1f} with J = {most}, {max(best.values()):.1f} with the best J; "
-            f"it falls by at most {max(falls):.1f} while learning goes on"
+            f"it decreases by at most {max(falls):.1f} during training"
         )
-    return _verdict(successes, "; ".join(said))
+    return _verdict(successes, "; ".join(details))
 
 
 def mcem_is_for_small_data(rows: list[dict]) -> Verdict:
-    """Claim 6: on all images Monte Carlo EM is behind AEVB after the same computing.
+    """Claim 6: on all images Monte Carlo EM is behind AEVB after the same computation.
 
     Args:
-        rows: Of the large training set: `core_seconds`, and the log-likelihood of test data, `mcem` and
-            `aevb`, this at the last point that took no more.
+        rows: For the large training set: `core_seconds`, and the log-likelihood of test data, `mcem` and `aevb`, the
+            latter at the last point that took no longer.
     """
     leads = [row["aevb"] - row["mcem"] for row in rows]
-    said = "; ".join(
-        f"{row['mcem']:.1f} against {row['aevb']:.1f} after {row['core_seconds']:.0f} s of one core" for row in rows
+    details = "; ".join(
+        f"{row['mcem']:.1f} against {row['aevb']:.1f} after {row['core_seconds']:.0f} s on one core" for row in rows
     )
-    because = f"log p(x) of test data on the large training set, MCEM against AEVB after no more computing: {said}"
+    because = f"log p(x) of test data with the large training set, MCEM against AEVB: {details}"
     return _verdict([lead > 0 for lead in leads], because)
 
 
@@ -130,41 +130,41 @@ def speed_is_as_stated(minutes: float, gigaflops: float) -> Verdict:
     """Claim 7: at 40 GFLOPS a million training samples take 20 to 40 minutes, or less.
 
     Args:
-        minutes: Taken here for a million training samples.
-        gigaflops: Of this machine, in the same run.
+        minutes: Time per million training samples on this machine.
+        gigaflops: Speed of this machine in the same run.
     """
     scaled = minutes * gigaflops / 40
     because = (
-        f"{minutes:.2f} minutes a million training samples at {gigaflops:.0f} GFLOPS, which would be {scaled:.1f} "
-        "minutes at 40 GFLOPS; the paper has 20 to 40"
+        f"{minutes:.2f} minutes per million training samples at {gigaflops:.0f} GFLOPS, which would be {scaled:.1f} "
+        "minutes at 40 GFLOPS; the paper reports 20 to 40"
     )
     return Verdict(HOLDS if scaled <= 40 else FAILS, because)
 
 
 def estimator_is_for_few_dimensions(rows: list[dict], tolerance: float = 0.5) -> Verdict:
-    """Claim 8: appendix D's estimate is right below 5 dimensions, and wrong beyond.
+    """Claim 8: appendix D's estimate is accurate below 5 dimensions, and inaccurate beyond.
 
     Args:
         rows: `latent_dim`, `error` (the average over images of estimate minus truth) and `truth` (its method).
-        tolerance: In nats, for right.
+        tolerance: Largest error of an accurate estimate, in nats.
     """
     few = [abs(row["error"]) <= tolerance for row in rows if row["latent_dim"] < 5]
     many = [abs(row["error"]) > tolerance for row in rows if row["latent_dim"] > 5]
-    said = ", ".join(f"{row['error']:+.2f} (J = {row['latent_dim']}, {row['truth']})" for row in rows)
-    because = f"average error in nats: {said}"
+    details = ", ".join(f"{row['error']:+.2f} (J = {row['latent_dim']}, {row['truth']})" for row in rows)
+    because = f"average error in nats: {details}"
     if not all(few):
         return Verdict(FAILS, because)
-    return Verdict(HOLDS if all(many) else IN_PART, because + ("" if all(many) else "; it is right beyond 5 as well"))
+    return Verdict(HOLDS if all(many) else IN_PART, because + ("" if all(many) else "; also accurate beyond 5"))
 
 
 def linear_models_are_pca(angle: float, shortfall: float) -> Verdict:
-    """Claim 9: a linear model learned by AEVB spans what PCA spans, and is as likely as probabilistic PCA.
+    """Claim 9: a linear model learned by AEVB spans the subspace of PCA and reaches its likelihood.
 
     Args:
-        angle: Largest principal angle between the two spaces, in degrees.
-        shortfall: By how much its log-likelihood is below the maximum, in nats a datapoint.
+        angle: Largest principal angle between the two subspaces, in degrees.
+        shortfall: By how much its log-likelihood is below the maximum, in nats per datapoint.
     """
-    because = f"largest angle between the spaces {angle:.2f} degrees; log p(x) {shortfall:.3f} nats below the maximum"
+    because = f"largest angle between subspaces {angle:.2f} degrees; log p(x) {shortfall:.3f} nats below the maximum"
     return _verdict([angle < 5, abs(shortfall) < 0.1], because)
 
 
@@ -177,7 +177,7 @@ def _is(curve, data, learner):
 
 
 def _pairs(curves, one, other):
-    """Give the results of two learners under otherwise equal settings."""
+    """Return the pairs of results of two learners under otherwise equal settings."""
     by_settings: dict[tuple, dict[str, dict]] = {}
     for curve in curves:
         setting = {**curve["settings"], "learner": None}

@@ -1,4 +1,4 @@
-"""How good a model is on rows, in nats a datapoint, with errors: the two judges of the paper's figures.
+"""The two metrics of the paper's figures, in nats per datapoint, with standard errors.
 
 Paper: §5, App. D, App. E.
 """
@@ -11,7 +11,7 @@ from aevb.inference.marginal_likelihood import log_likelihood
 from aevb.inference.pareto import k_hat_threshold
 from aevb.training import Source, lower_bounds
 
-POSTERIOR_SAMPLES, LEAPFROG_STEPS, TUNING_STEPS = 50, 4, 100  # appendix E; it does not say how long chains were tuned
+POSTERIOR_SAMPLES, LEAPFROG_STEPS, TUNING_STEPS = 50, 4, 100  # appendix E; the paper does not give the tuning length
 
 
 def lower_bound(models, source: Source, rows: np.ndarray) -> dict[str, float]:
@@ -24,8 +24,8 @@ def lower_bound(models, source: Source, rows: np.ndarray) -> dict[str, float]:
 def marginal_likelihood(models, source: Source, rows: np.ndarray) -> dict[str, float]:
     """Return the average of appendix D's estimate with appendix E's settings.
 
-    The errors are that over the rows and that of the estimate itself, `monte_carlo_error`. The encoder plays no part,
-    so that all learners are judged alike. `doubtful` counts rows where few samples carry the estimate.
+    `std_error` is the error over the rows, `monte_carlo_error` that of the estimate itself. The encoder is not used, so
+    that all learners are evaluated alike. `doubtful` counts rows whose estimate is dominated by a few samples.
     """
     generative, _ = models
     x = source.take(rows)
@@ -44,7 +44,7 @@ def marginal_likelihood(models, source: Source, rows: np.ndarray) -> dict[str, f
     }
 
 
-JUDGES = {"lower-bound": lower_bound, "marginal-likelihood": marginal_likelihood}
+METRICS = {"lower-bound": lower_bound, "marginal-likelihood": marginal_likelihood}
 
 
 def _std_error(values):
