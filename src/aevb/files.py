@@ -50,7 +50,10 @@ def written_whole(path) -> Iterator[Path]:
 
 @contextmanager
 def one_at_a_time(folder) -> Iterator[None]:
-    """Let no other process into this block for the same folder, which need not be there; some systems know no locks."""
+    """Let no other process into this block for the same folder, which need not exist; some systems have no locks.
+
+    It locks the nearest folder above, and so leaves nothing behind: filelock would leave a file beside each model.
+    """
     held = None
     with suppress(OSError, ModuleNotFoundError):
         import fcntl

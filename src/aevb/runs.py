@@ -58,13 +58,13 @@ def new_run_folder(folder) -> Path:
 
 def write_config(folder: Path, config: dict[str, dict[str, Any]]) -> None:
     """Write `config.toml`, one table for each entry. What is None is left out: TOML has no word for it."""
-    lines = []
-    for table, values in config.items():
-        lines.append(f"[{table}]")
-        lines += [f"{name} = {_toml(value)}" for name, value in values.items() if value is not None]
-        lines.append("")
+    import tomli_w
+
+    given = {
+        table: {name: value for name, value in values.items() if value is not None} for table, values in config.items()
+    }
     with written_whole(folder / "config.toml") as scratch:
-        scratch.write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+        scratch.write_text(tomli_w.dumps(given), encoding="utf-8")
 
 
 def read_config(path: Path) -> dict[str, dict[str, Any]]:
@@ -125,8 +125,3 @@ def commit() -> str | None:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _toml(value) -> str:
-    """Return a value in TOML, whose strings, numbers, truth values and lists are JSON's."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import http.server
+import sys
 import threading
 
 import numpy as np
@@ -176,3 +177,11 @@ def test_the_published_files_themselves(name, monkeypatch):
         pytest.skip(f"{name} is not here: AEVB_DATA names no folder that has it")
     data = load_dataset(name)  # the hashes are checked
     assert len(data.rows) == sum(map(len, data.parts.values()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="each system has its own place")
+def test_downloads_are_kept_where_the_system_keeps_such_things(monkeypatch, tmp_path):
+    monkeypatch.delenv("AEVB_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "aevb"
+    assert not cache_folder().exists()

@@ -3,7 +3,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from aevb.data.scan import Moments, blocks, merge, scan
+from aevb.data.scan import blocks, scan
 from aevb.data.tables import DataFileError, open_tables
 
 X = np.random.default_rng(0).random((50, 3)).astype(np.float32)
@@ -150,14 +150,6 @@ def test_a_scan_measures_decides_and_keeps(tmp_path):
     np.testing.assert_allclose(std, rows.astype(float).std(axis=0), rtol=1e-6)
     assert shares[-1] == 1
     assert shares == sorted(shares)
-
-
-def test_moments_merge_as_one():
-    whole = merge(None, X)
-    parts = merge(merge(merge(None, X[:1]), X[1:30]), X[30:])
-    assert isinstance(whole, Moments)
-    for one, other in zip(whole, parts, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 @pytest.mark.usefixtures("small_blocks")

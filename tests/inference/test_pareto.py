@@ -41,5 +41,13 @@ def test_degenerate_weights():
     assert pareto_k_hat(50 * np.random.default_rng(0).normal(size=1000)) > 1  # one weight carries all
 
 
+@pytest.mark.thorough  # ArviZ takes two seconds to load
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # ArviZ announces its next version once a day
+def test_it_agrees_with_arviz():
+    arviz = pytest.importorskip("arviz")
+    log_weights = np.random.default_rng(0).standard_t(4, size=(20, 1000))
+    np.testing.assert_allclose(pareto_k_hat(log_weights), np.asarray(arviz.psislw(log_weights)[1]), rtol=1e-10)
+
+
 def test_threshold():
     np.testing.assert_allclose([k_hat_threshold(100), k_hat_threshold(1000), k_hat_threshold(10**6)], [0.5, 2 / 3, 0.7])

@@ -61,7 +61,9 @@ class Dataset:
         check_parameter("num_test", num_test, kind=int, low=1, high=len(self.rows) - 1)
         order = np.random.default_rng(seed).permutation(len(self.rows))
         if self.labels is not None:
-            # Each row's rank within its label, as a fraction: the smallest are taken, evenly from all labels.
+            # scikit-learn's stratified split refuses labels of a single row, and would draw other test rows than those
+            # that saved runs were evaluated on. Each row's rank within its label, as a fraction: the smallest are
+            # taken, evenly from all labels.
             labels = self.labels[order]
             fraction = np.empty(len(order))
             for label in np.unique(labels):

@@ -6,7 +6,6 @@ which is part of this program, is what keeps a changed file out.
 
 import gzip
 import os
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -49,11 +48,9 @@ def cache_folder() -> Path:
     """Return where downloads are kept: the folder of ``AEVB_CACHE``, or this system's place for such things."""
     if named := os.environ.get("AEVB_CACHE"):
         return Path(named)
-    places = {
-        "darwin": Path.home() / "Library" / "Caches",
-        "win32": Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"),
-    }
-    return places.get(sys.platform, Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")) / "aevb"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("aevb", appauthor=False, opinion=False)
 
 
 def find(folder: str, name: str) -> Path | None:

@@ -48,7 +48,9 @@ def scan(
     """
     total, dtype = sum(table.num_rows for table in tables), tables[0].dtype
     may_want_units = dtype != np.uint8 if likelihood == "auto" else _wants_units(likelihood)
-    low, high, moments, kept, seen, checksum = None, None, None, [], 0, 0
+    from sklearn.preprocessing import StandardScaler  # which takes a while to load
+
+    low, high, moments, kept, seen, checksum = None, None, StandardScaler(), [], 0, 0
     for _, _, whole in blocks(tables):
         checksum = add_checksum(checksum, whole)
         block = np.delete(whole, rows_in(left_out, seen, len(whole)), axis=0) if len(left_out) else whole
@@ -59,8 +61,8 @@ def scan(
             continue
         low = block.min(axis=0) if low is None else np.minimum(low, block.min(axis=0))
         high = block.max(axis=0) if high is None else np.maximum(high, block.max(axis=0))
-        if may_want_units:
-            moments = merge(moments, block)
+        if may_want_units and np.isfinite([low, high]).all():  # else the data are refused
+            moments.partial_fit(block)
     assert low is not None
     assert high is not None
     reading = decide(dtype, low.min(), high.max(), likelihood)
@@ -68,29 +70,9 @@ def scan(
     if LIKELIHOODS[reading.likelihood].density and not any_support:
         check_columns_vary(low, high, tables[0].columns)
     units = None
-    if moments is not None and _wants_units(reading.likelihood):
-        units = units_of(moments.mean, moments.squares / moments.count)
+    if may_want_units and _wants_units(reading.likelihood):
+        units = units_of(moments.mean_, moments.var_)
     return Scan(reading, units, np.concatenate(kept), checksum)
-
-
-class Moments(NamedTuple):
-    """Number of rows, means, and sums of squared differences from them."""
-
-    count: int
-    mean: np.ndarray
-    squares: np.ndarray
-
-
-def merge(before: Moments | None, block: np.ndarray) -> Moments:
-    """Return the moments with those of one more block (Chan, Golub and LeVeque, 1979)."""
-    mean = block.mean(axis=0, dtype=np.float64)
-    new = Moments(len(block), mean, np.square(block - mean).sum(axis=0))
-    if before is None:
-        return new
-    count, difference = before.count + new.count, new.mean - before.mean
-    mean = before.mean + difference * (new.count / count)
-    squares = before.squares + new.squares + difference**2 * (before.count * new.count / count)
-    return Moments(count, mean, squares)
 
 
 def blocks(tables: list[Table]) -> Iterator[tuple[Table, int, np.ndarray]]:

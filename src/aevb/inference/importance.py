@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from scipy.special import logsumexp
 
 from aevb.inference.pareto import pareto_k_hat
 from aevb.models import GenerativeModel, RecognitionModel
@@ -61,8 +62,7 @@ def estimate_from(log_weights) -> tuple[np.ndarray, np.ndarray, dict[str, np.nda
 
 def log_mean_exp(values: np.ndarray) -> np.ndarray:
     """Return the logarithm of the average of exp(values) over the last axis."""
-    largest = values.max(axis=-1, keepdims=True)
-    return np.log(np.mean(np.exp(values - largest), axis=-1)) + largest[..., 0]
+    return logsumexp(values, axis=-1) - np.log(values.shape[-1])
 
 
 def propose(models, x: Array, key: Array, defensive: float) -> tuple[Array, Array]:

@@ -223,18 +223,24 @@ def locked(folder) -> Iterator[None]:
     Raises:
         CheckpointError: Another one has it.
     """
+    from filelock import FileLock, Timeout
+
     Path(folder).mkdir(parents=True, exist_ok=True)
-    with open(Path(folder) / ".lock", "w") as file:
-        try:
-            _lock(file)
-        except BlockingIOError:
-            raise CheckpointError(
-                f"{folder}: another run is saved there right now. Wait for its end, or choose another folder."
-            ) from None
-        except OSError as error:  # of a file system that knows no locks
-            message = f"{folder} cannot be locked ({error}): see to it yourself that no other run is saved there."
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
+    # A soft lock, which the process has to remove, would outlive one that is killed.
+    lock = FileLock(Path(folder) / ".lock", timeout=0, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise CheckpointError(
+            f"{folder}: another run is saved there right now. Wait for its end, or choose another folder."
+        ) from None
+    except (OSError, NotImplementedError) as error:  # of a file system without locks
+        message = f"{folder} cannot be locked ({error}): make sure that no other run is saved there."
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def mark_of_network(network) -> str:
@@ -275,14 +281,6 @@ def keep_last(folder, number: int) -> None:
 def _saved(folder):
     """Return the checkpoints of a folder, the newest at the end."""
     return sorted(Path(folder).glob("chunk-*.safetensors"))
-
-
-def _lock(file):
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # on Windows nothing keeps a second run away
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _difference(name, before, now):
