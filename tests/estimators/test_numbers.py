@@ -13,7 +13,7 @@ from jax import Array
 from aevb.distributions import LogScaleNormal
 from aevb.estimators.kl import analytic_kl
 from aevb.models import BayesianGenerativeModel, GaussianMLP, GenerativeModel
-from aevb.models.conditionals import limited
+from aevb.models.families import limited
 
 # Errors of values and gradients, in spacings of float32 at the largest of the terms that are added: 16 are four bits.
 # Of 12 million points the worst were off by 6.2, 1.6 and 8.1: a log variance of 14, of which an exponential is taken,

@@ -1,35 +1,47 @@
 """Distributions, and the reparameterization trick for them.
 
 numpyro's distributions under numpyro's own names, the families of the paper's §2.4 that numpyro lacks, and
-`reparameterize`, which splits any of them into noise and a transformation.
+`reparameterize`, which splits any of them into noise and a transformation. Structure is a
+distribution too, over a tree of arrays: `Product`, `Chain` and `MarkovChain`.
 """
 
 from numpyro.distributions import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
 
 from aevb.distributions import composition, flow, inverse_cdf, location_scale, numerical
+from aevb.distributions.chain import Chain
 from aevb.distributions.erlang import Erlang
 from aevb.distributions.fisher_snedecor import FisherSnedecor
 from aevb.distributions.flow import Flow, starting_flow
 from aevb.distributions.log_scale_normal import LogScaleNormal
+from aevb.distributions.markov_chain import MarkovChain
+from aevb.distributions.observed import observe
+from aevb.distributions.product import Product
 from aevb.distributions.rayleigh import Rayleigh
 from aevb.distributions.reciprocal import Reciprocal
 from aevb.distributions.reparameterization import Reparameterization, reparameterize
+from aevb.distributions.tree import TreeDistribution, supports
 from aevb.distributions.triangular import Triangular
 
 __all__ = [
+    "Chain",
     "Erlang",
     "FisherSnedecor",
     "Flow",
     "LogScaleNormal",
+    "MarkovChain",
+    "Product",
     "Rayleigh",
     "Reciprocal",
     "Reparameterization",
+    "TreeDistribution",
     "Triangular",
     "composition",
     "flow",
     "inverse_cdf",
     "location_scale",
     "numerical",
+    "observe",
     "reparameterize",
     "starting_flow",
+    "supports",
 ]

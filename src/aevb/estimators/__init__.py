@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from aevb.estimators.full_vb import full_vb_a, full_vb_b
 from aevb.estimators.importance import importance
-from aevb.estimators.kl import analytic_kl, has_analytic_kl
+from aevb.estimators.kl import analytic_kl, has_analytic_kl, kl
 from aevb.estimators.minibatch import minibatch
 from aevb.estimators.score_function import score_function, score_function_terms
 from aevb.estimators.sgvb import sgvb_a, sgvb_b, terms_a, terms_b
@@ -31,6 +31,7 @@ __all__ = [
     "full_vb_b",
     "has_analytic_kl",
     "importance",
+    "kl",
     "minibatch",
     "score_function",
     "sgvb_a",

@@ -1,5 +1,7 @@
 """The importance-weighted bound, tighter than the paper's with every further sample."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -8,7 +10,7 @@ from aevb.estimators.samples import posterior_samples
 from aevb.models import GenerativeModel, RecognitionModel
 
 
-def importance(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Array:
+def importance(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Array:
     r"""Return the importance-weighted bound of one datapoint with K samples.
 
     .. math:: L_K(x) = E \left[ \log \frac{1}{K} \sum_k \frac{p_\theta(x, z^{(k)})}{q_\phi(z^{(k)} | x)} \right]

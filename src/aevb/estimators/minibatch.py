@@ -5,10 +5,10 @@ Paper: §2.3.
 
 import numbers
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array
 
 from aevb.models import GenerativeModel, RecognitionModel
 
@@ -31,7 +31,7 @@ def minibatch(estimator: Callable, num_data: int) -> Callable:
     if not isinstance(num_data, numbers.Real) or not num_data > 0:
         raise ValueError(f"num_data={num_data!r}: give N, the number of datapoints, at least 1.")
 
-    def estimate(generative: GenerativeModel, recognition: RecognitionModel, batch: Array, epsilon: Array):
+    def estimate(generative: GenerativeModel, recognition: RecognitionModel, batch: Any, epsilon: Any):
         bounds = jax.vmap(lambda x, epsilon: estimator(generative, recognition, x, epsilon))(batch, epsilon)
         return jax.tree.map(lambda bounds: num_data / len(bounds) * jnp.sum(bounds), bounds)
 

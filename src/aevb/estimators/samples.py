@@ -1,17 +1,17 @@
 """The L samples of a datapoint: their draw, and averages over them."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import Array
 from numpyro.distributions import Distribution
 
 from aevb.distributions import reparameterize
 from aevb.models import RecognitionModel
 
 
-def posterior_samples(recognition: RecognitionModel, x: Array, epsilon: Array) -> tuple[Distribution, Array]:
+def posterior_samples(recognition: RecognitionModel, x: Any, epsilon: Any) -> tuple[Distribution, Any]:
     """Return q(z|x) and L draws of it, z = g(epsilon, x).
 
     Raises:
@@ -19,12 +19,19 @@ def posterior_samples(recognition: RecognitionModel, x: Array, epsilon: Array) -
     """
     q = recognition(x)
     noise, transform = reparameterize(q)
-    if jnp.shape(epsilon)[1:] != noise.shape() or jnp.shape(epsilon)[:1] in ((), (0,)):
+    shapes = jax.tree.map(jnp.shape, epsilon)
+    num_draws = [shape[:1] for shape in jax.tree.leaves(shapes, is_leaf=_is_shape)]
+    if noise.shape(num_draws[0]) != shapes or num_draws[0] in ((), (0,)):
+        expected = jax.tree.map(lambda shape: ("L", *shape), noise.shape(), is_leaf=_is_shape)
         raise ValueError(
-            f"epsilon has shape {jnp.shape(epsilon)}; L draws of the noise of one datapoint have shape "
-            f"{('L', *noise.shape())}. For a batch use jax.vmap, or aevb.estimators.minibatch."
+            f"epsilon has shape {shapes}; L draws of the noise of one datapoint have shape {expected}. For a batch use "
+            "jax.vmap, or aevb.estimators.minibatch."
         )
     return q, transform(epsilon)  # (L, J)
+
+
+def _is_shape(node):
+    return isinstance(node, tuple)
 
 
 def average(function: Callable, *samples):

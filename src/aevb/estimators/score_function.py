@@ -3,6 +3,8 @@
 Paper: §2.2.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 from jax import Array, lax
 
@@ -11,7 +13,7 @@ from aevb.estimators.terms import Terms
 from aevb.models import GenerativeModel, RecognitionModel
 
 
-def score_function(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Array:
+def score_function(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Array:
     r"""Return the lower bound of one datapoint, with the score-function gradient for :math:`\phi`.
 
     .. math:: \nabla_\phi E_q[f(z)] \simeq \frac{1}{L} \sum_l f(z^{(l)}) \nabla_\phi \log q_\phi(z^{(l)} | x)
@@ -23,7 +25,7 @@ def score_function(generative: GenerativeModel, recognition: RecognitionModel, x
         generative: p(z) p(x|z).
         recognition: q(z|x).
         x: One datapoint.
-        epsilon: L draws of the noise, leading axis L.
+        epsilon: L draws of the noise, leading axis L; a tree of them if z is a tree.
 
     Returns:
         The bound in nats, a scalar.
@@ -33,9 +35,9 @@ def score_function(generative: GenerativeModel, recognition: RecognitionModel, x
     return score_function_terms(generative, recognition, x, epsilon).lower_bound
 
 
-def score_function_terms(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:
+def score_function_terms(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Terms:
     """Return the naive estimator with the two terms of its value."""
-    (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution()
+    (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution(x)
     z = lax.stop_gradient(z)
 
     def one_sample(z):

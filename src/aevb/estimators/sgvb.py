@@ -3,16 +3,18 @@
 Paper: §2.3.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 from jax import Array
 
-from aevb.estimators.kl import analytic_kl
+from aevb.estimators.kl import kl
 from aevb.estimators.samples import average, posterior_samples
 from aevb.estimators.terms import Terms
 from aevb.models import GenerativeModel, RecognitionModel
 
 
-def sgvb_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Array:
+def sgvb_a(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Array:
     r"""Return estimator A of the lower bound of one datapoint: everything by sampling.
 
     .. math:: \tilde L^A(x) = \frac{1}{L} \sum_l \log p_\theta(x, z^{(l)}) - \log q_\phi(z^{(l)} | x)
@@ -23,7 +25,7 @@ def sgvb_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array,
         generative: p(z) p(x|z).
         recognition: q(z|x).
         x: One datapoint.
-        epsilon: L draws of the noise, leading axis L.
+        epsilon: L draws of the noise, leading axis L; a tree of them if z is a tree.
 
     Returns:
         The bound in nats, a scalar.
@@ -33,7 +35,7 @@ def sgvb_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array,
     return terms_a(generative, recognition, x, epsilon).lower_bound
 
 
-def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Array:
+def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Array:
     r"""Return estimator B of the lower bound of one datapoint: the KL term in closed form, the rest by sampling.
 
     .. math:: \tilde L^B(x) = -D_{KL}(q_\phi(z|x) \| p_\theta(z)) + \frac{1}{L} \sum_l \log p_\theta(x | z^{(l)})
@@ -42,9 +44,10 @@ def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array,
 
     Args:
         generative: p(z) p(x|z).
-        recognition: q(z|x), of a family whose KL from the prior is known.
+        recognition: q(z|x), of a family whose KL from the prior is known; of a structure with several factors, those
+            without are sampled.
         x: One datapoint.
-        epsilon: L draws of the noise, leading axis L.
+        epsilon: L draws of the noise, leading axis L; a tree of them if z is a tree.
 
     Returns:
         The bound in nats, a scalar.
@@ -54,9 +57,9 @@ def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array,
     return terms_b(generative, recognition, x, epsilon).lower_bound
 
 
-def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:
+def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Terms:
     """Return estimator A with its two terms, both by the same samples."""
-    (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution()
+    (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution(x)
 
     def one_sample(z):
         return generative.log_likelihood(x, z), jnp.asarray(q.log_prob(z)) - jnp.asarray(p.log_prob(z))
@@ -64,7 +67,7 @@ def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Array
     return Terms.of(*average(one_sample, z))
 
 
-def terms_b(generative: GenerativeModel, recognition: RecognitionModel, x: Array, epsilon: Array) -> Terms:
-    """Return estimator B with its two terms, the second in closed form."""
-    (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution()
-    return Terms.of(average(lambda z: generative.log_likelihood(x, z), z), analytic_kl(q, p))
+def terms_b(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Terms:
+    """Return estimator B with its two terms, the second in closed form, as far as there is one."""
+    (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution(x)
+    return Terms.of(average(lambda z: generative.log_likelihood(x, z), z), kl(q, p, z))

@@ -18,7 +18,7 @@ from aevb.arrays import fingerprint
 from aevb.estimators import with_terms
 from aevb.learners.ascent import Ascent
 from aevb.learners.protocol import LearnerState
-from aevb.models import POSTERIORS, AbstractGenerativeModel, RecognitionModel
+from aevb.models import AbstractGenerativeModel, RecognitionModel, conditional
 from aevb.networks import initialize
 
 # Of a datapoint's q(z): it is visited a few times an epoch only, so its steps are long, and shrink as they go on.
@@ -60,8 +60,8 @@ class StartingPosterior(eqx.Module):
 
     def row(self) -> Row:
         """Return q(z) with parameters of its own, to be improved."""
-        conditional = POSTERIORS[self.posterior].encoder(0, (), self.latent_dim)
-        recognition = RecognitionModel(WithoutCondition(initialize(conditional, jax.random.key(0))))
+        encoder = conditional(0, (), self.latent_dim, family=self.posterior)
+        recognition = RecognitionModel(WithoutCondition(initialize(encoder, jax.random.key(0))))
         return Row(recognition, ROW_OPTIMIZER.init(eqx.filter(recognition, eqx.is_inexact_array)))
 
 

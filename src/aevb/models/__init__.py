@@ -1,13 +1,14 @@
 """Models: the generative p(z) p(x|z) and the recognition model q(z|x), as Equinox modules that return distributions."""
 
 from aevb.models.assembly import OWN_PARTS, assemble, check_models, check_real_support, has_real_support
-from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
+from aevb.models.conditionals import BernoulliMLP, Conditional, GaussianMLP, Rescaled, conditional
+from aevb.models.datapoint import Datapoint
+from aevb.models.families import FAMILIES, LIKELIHOODS, POSTERIORS, Family, standard_normal
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
-from aevb.models.posteriors import FAMILIES, POSTERIORS, DistributionMLP, standard_normal
 from aevb.models.recognition import RecognitionModel
-from aevb.models.standard import LIKELIHOODS, standard_models
+from aevb.models.standard import standard_models
 from aevb.models.variable_posterior import Amortized, Posterior, RowByRow
 from aevb.models.variables import Variables, describe
 from aevb.models.variational import POSTERIOR_FAMILIES, Learnable
@@ -23,7 +24,9 @@ __all__ = [
     "Amortized",
     "BayesianGenerativeModel",
     "BernoulliMLP",
-    "DistributionMLP",
+    "Conditional",
+    "Datapoint",
+    "Family",
     "GaussianMLP",
     "GenerativeModel",
     "Learnable",
@@ -40,6 +43,7 @@ __all__ = [
     "check_models",
     "check_real_support",
     "check_supports",
+    "conditional",
     "describe",
     "has_real_support",
     "join",

@@ -1,4 +1,4 @@
-"""Conditional distributions made of networks: the encoders and decoders of appendix C.
+"""Conditional distributions: a network and a family. The encoders and decoders of appendix C are such pairs.
 
 Paper: App. C.
 """
@@ -13,21 +13,103 @@ import numpyro.distributions as dist
 from jax import Array
 
 from aevb.distributions import LogScaleNormal
-from aevb.networks import MLP
-
-# Of what is as the network says: standard deviations from 0.007 to 150, in the units it works in.
-MAX_LOG_VARIANCE = 10.0
-_MEANS: dict[str, Callable[[Array], Array]] = {"identity": lambda mu: mu, "sigmoid": jax.nn.sigmoid}
+from aevb.models.datapoint import Datapoint
+from aevb.models.families import FAMILIES
+from aevb.networks import NETWORKS, Network
 
 
-class BernoulliMLP(eqx.Module):
-    r"""Factorized Bernoulli whose logits are an MLP of the condition.
+class Conditional(eqx.Module):
+    r"""A distribution of a named family, whose parameters are a network's function of the condition.
+
+    .. math:: q(z|x) = f(z; \lambda), \qquad \lambda = b(\mathrm{network}(x) + c)
+
+    The map b takes real numbers to where the parameters live, and c is such that an output of zero gives the member of
+    the family from which learning starts. A flow has weights of its own besides, the same for each x.
+
+    Args:
+        network: Array to array, with :func:`num_outputs` outputs.
+        family: A key of ``FAMILIES``.
+        out_size: Number of variables.
+
+    Example:
+        >>> from aevb.networks import MLP
+        >>> encoder = Conditional(MLP(784, (500,), num_outputs("gamma", 2)), "gamma", 2)
+        >>> encoder(jnp.zeros(784)).mean.shape
+        (2,)
+
+    Paper: §2.1, §2.4.
+    """
+
+    network: Network
+    shared: dict[str, Any]
+    family: str = eqx.field(static=True)
+    out_size: int = eqx.field(static=True)
+
+    def __init__(self, network: Network, family: str, out_size: int):
+        if network.out_size != num_outputs(family, out_size):
+            raise ValueError(
+                f"network: it has {network.out_size} outputs, and {num_outputs(family, out_size)} make a "
+                f"{family!r} distribution over {out_size} variables."
+            )
+        self.network, self.shared = network, FAMILIES[family].shared(out_size)
+        self.family, self.out_size = family, out_size
+
+    def __call__(self, *conditions: Any) -> dist.Distribution:
+        """Return the distribution at one condition, or at each of several (..., in_size).
+
+        Several conditions, or trees of arrays, or a datapoint with missing entries, become one vector by
+        :func:`as_vector`.
+        """
+        return FAMILIES[self.family].at(self.network(as_vector(*conditions)), self.out_size, **self.shared)
+
+
+def conditional(
+    in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh", *, family: str, network: str = "mlp"
+) -> Conditional:
+    """Return the pair of a named network and a named family, its parameters zero.
+
+    Args:
+        in_size: Width of the condition; 0 for a distribution without one.
+        hidden: Widths of the hidden layers.
+        out_size: Number of variables.
+        activation: A key of :data:`aevb.networks.ACTIVATIONS`.
+        family: A key of ``FAMILIES``.
+        network: A key of :data:`aevb.networks.NETWORKS`.
+
+    Example:
+        >>> conditional(784, (500,), 2, family="student-t")(jnp.zeros(784)).event_shape
+        (2,)
+    """
+    return Conditional(NETWORKS[network](in_size, hidden, num_outputs(family, out_size), activation), family, out_size)
+
+
+def num_outputs(family: str, out_size: int) -> int:
+    """Return how many numbers a network has to give for a distribution of this family over so many variables."""
+    return FAMILIES[family].num_outputs(out_size)
+
+
+def as_vector(*conditions: Any) -> Array:
+    """Return what a network reads: a single array as it is, and all else as one vector.
+
+    A datapoint's missing entries become zero, and which are observed is part of the vector.
+
+    Example:
+        >>> as_vector({"upper": jnp.ones(2), "lower": jnp.zeros(1)}, jnp.full(1, 7.0)).tolist()
+        [0.0, 1.0, 1.0, 7.0]
+    """
+    if len(conditions) == 1 and eqx.is_array_like(conditions[0]):
+        return conditions[0]
+    leaves = jax.tree.leaves([c.filled() if isinstance(c, Datapoint) else c for c in conditions])
+    return jnp.concatenate([jnp.ravel(leaf).astype(jnp.result_type(float)) for leaf in leaves])
+
+
+def BernoulliMLP(in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh") -> Conditional:  # noqa: N802
+    r"""Return a factorized Bernoulli whose logits are an MLP of the condition.
 
     .. math:: \log p(x|z) = \sum_i x_i \log y_i + (1 - x_i) \log(1 - y_i), \quad y = \sigma(\mathrm{MLP}(z))
 
-    It is kept as logits: probabilities in float32 would cap the loss of a pixel at 16 nats. Values of x between 0 and 1
-    (grey levels) are allowed in this expression; it is then no log-probability, but the expectation of one under random
-    binarization of x with probabilities x.
+    Values of x between 0 and 1 (grey levels) are allowed in this expression; it is then not a log-probability, but the
+    expectation of one under random binarization of x with probabilities x.
 
     Args:
         in_size: Width of the condition.
@@ -42,27 +124,23 @@ class BernoulliMLP(eqx.Module):
 
     Paper: eq. (11), App. C.1.
     """
-
-    network: MLP
-
-    def __init__(self, in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh"):
-        self.network = MLP(in_size, hidden, out_size, activation)
-
-    def __call__(self, condition: Array) -> dist.Distribution:
-        """Return the distribution at one condition, or at each of several (..., in_size)."""
-        logits = self.network(condition)
-        return dist.BernoulliLogits(logits, validate_args=False).to_event(1)
+    return conditional(in_size, hidden, out_size, activation, family="bernoulli")
 
 
-class GaussianMLP(eqx.Module):
-    r"""Gaussian with diagonal covariance whose mean and log variance are an MLP of the condition.
+_GAUSSIANS = {"identity": "gaussian", "sigmoid": "sigmoid-gaussian"}
+
+
+def GaussianMLP(  # noqa: N802
+    in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh", mean: str = "identity"
+) -> Conditional:
+    r"""Return a Gaussian with diagonal covariance whose mean and log variance are an MLP of the condition.
 
     .. math::
         \log p(x|z) = \log N(x; \mu, \sigma^2 I), \quad
         \mu = W_4 h + b_4, \quad \log \sigma^2 = W_5 h + b_5, \quad h = \tanh(W_3 z + b_3)
 
     As an encoder it is q(z|x), with x and z swapped. The two output layers are one matrix, :math:`(W_4, W_5)`. Log
-    variances beyond ±10 are held back, see :func:`limited`.
+    variances beyond ±10 are held back, see :func:`aevb.models.families.limited`.
 
     Args:
         in_size: Width of the condition.
@@ -78,37 +156,9 @@ class GaussianMLP(eqx.Module):
 
     Paper: eq. (9), eq. (12), §3, App. C.2.
     """
-
-    network: MLP
-    mean: str = eqx.field(static=True)
-
-    def __init__(
-        self, in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh", mean: str = "identity"
-    ):
-        if mean not in _MEANS:
-            raise ValueError(f"mean: got {mean!r}, expected one of {tuple(_MEANS)}.")
-        self.network = MLP(in_size, hidden, 2 * out_size, activation)
-        self.mean = mean
-
-    def __call__(self, condition: Array) -> dist.Distribution:
-        """Return the distribution at one condition, or at each of several (..., in_size)."""
-        mu, log_variance = jnp.split(self.network(condition), 2, axis=-1)
-        return LogScaleNormal(_MEANS[self.mean](mu), limited(log_variance) / 2, validate_args=False).to_event(1)
-
-
-def limited(log_variance: Array) -> Array:
-    r"""Hold a log variance where its exponential is a number.
-
-    Between -10 and 10 it stays as it is, beyond it grows as a logarithm: a hard limit would end its gradient there, and
-    what ran away could never come back.
-
-    Example:
-        >>> [round(float(v), 3) for v in limited(jnp.array([-1.0, 10.0, 1000.0]))]
-        [-1.0, 10.0, 13.796]
-    """
-    excess = jnp.maximum(jnp.abs(log_variance) - MAX_LOG_VARIANCE, 0)
-    held = jnp.sign(log_variance) * (MAX_LOG_VARIANCE + jnp.log1p(2 * excess) / 2)  # of slope 1 where it begins
-    return jnp.where(excess > 0, held, log_variance)
+    if mean not in _GAUSSIANS:
+        raise ValueError(f"mean: got {mean!r}, expected one of {tuple(_GAUSSIANS)}.")
+    return conditional(in_size, hidden, out_size, activation, family=_GAUSSIANS[mean])
 
 
 class Rescaled(eqx.Module):

@@ -1,9 +1,9 @@
 """The recognition model q(z|x)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
-from jax import Array
 from numpyro.distributions import Distribution
 
 from aevb.distributions import reparameterize
@@ -15,7 +15,8 @@ class RecognitionModel(eqx.Module):
     .. math:: q_\phi(z | x) \approx p_\theta(z | x)
 
     Args:
-        encoder: A callable that takes one x and returns a reparameterizable distribution over z.
+        encoder: A callable that takes one x, an array or a :class:`~aevb.models.Datapoint`, and returns a
+            reparameterizable distribution over z.
 
     Example:
         >>> import jax.numpy as jnp
@@ -26,12 +27,12 @@ class RecognitionModel(eqx.Module):
     Paper: §2.1, Figure 1.
     """
 
-    encoder: Callable[[Array], Distribution]
+    encoder: Callable[[Any], Distribution]
 
-    def __call__(self, x: Array) -> Distribution:
+    def __call__(self, x: Any) -> Distribution:
         """Return q(z|x)."""
         return self.encoder(x)
 
-    def noise(self, x: Array) -> Distribution:
+    def noise(self, x: Any) -> Distribution:
         """Return p(epsilon); free of parameters, so any x of the right shape will do."""
         return reparameterize(self.encoder(x)).noise

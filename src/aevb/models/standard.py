@@ -1,35 +1,15 @@
 """The models that most people want, from a few words."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpyro.distributions as dist
 from jax import Array
 
 from aevb.arrays import on_device
-from aevb.models.conditionals import BernoulliMLP, GaussianMLP, Rescaled
+from aevb.models.conditionals import Rescaled, conditional
+from aevb.models.families import POSTERIORS
 from aevb.models.generative import GenerativeModel
-from aevb.models.posteriors import POSTERIORS
 from aevb.models.recognition import RecognitionModel
-
-
-@dataclass(frozen=True)
-class Likelihood:
-    """What is to be known of a likelihood by its name."""
-
-    decoder: Callable[..., Callable[[Array], dist.Distribution]]  # of appendix C
-    unit_interval: bool  # whether x lies in [0, 1]
-    density: bool  # whether it is a density, which has no bound where a column is constant
-    standardize: bool = False  # whether the networks see columns of mean 0 and variance 1
-
-
-LIKELIHOODS = {
-    "bernoulli": Likelihood(BernoulliMLP, unit_interval=True, density=False),
-    "gaussian": Likelihood(GaussianMLP, unit_interval=False, density=True, standardize=True),
-    "sigmoid-gaussian": Likelihood(
-        lambda *sizes: GaussianMLP(*sizes, mean="sigmoid"), unit_interval=True, density=True
-    ),
-}
 
 
 def standard_models(
@@ -40,6 +20,7 @@ def standard_models(
     activation: str = "tanh",
     units: tuple[Array, Array] | None = None,
     posterior: str = "gaussian",
+    network: str = "mlp",
 ) -> tuple[GenerativeModel, RecognitionModel]:
     """Return the variational auto-encoder of §3, its parameters zero.
 
@@ -51,6 +32,7 @@ def standard_models(
         activation: See :class:`aevb.networks.MLP`.
         units: Means and standard deviations of the columns, for networks that see standardized data.
         posterior: A key of ``POSTERIORS``.
+        network: Of encoder and decoder, a key of :data:`aevb.networks.NETWORKS`.
 
     Returns:
         The generative model, with the prior that matches the posterior, N(0, I) for Gaussians, and the recognition
@@ -58,8 +40,8 @@ def standard_models(
 
     Paper: §3.
     """
-    decoder = LIKELIHOODS[likelihood].decoder(latent_dim, tuple(hidden), data_dim, activation)
-    encoder = POSTERIORS[posterior].encoder(data_dim, tuple(reversed(hidden)), latent_dim, activation)
+    encoder = conditional(data_dim, tuple(reversed(hidden)), latent_dim, activation, family=posterior, network=network)
+    decoder = conditional(latent_dim, tuple(hidden), data_dim, activation, family=likelihood, network=network)
     if units is not None:
         gaussian = dist.Normal(*map(on_device, units))
         encoder, decoder = Rescaled(encoder, gaussian, "input"), Rescaled(decoder, gaussian, "output")

@@ -16,8 +16,8 @@ from numpyro.distributions import Distribution
 from numpyro.distributions.batch_util import promote_batch_shape
 
 from aevb.distributions.log_scale_normal import exp_minus_line
-from aevb.models.conditionals import limited
-from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
+from aevb.models.families import limited
+from aevb.models.generative import AbstractGenerativeModel, GenerativeModel, conditions
 from aevb.models.parameters import join, split
 
 START_LOG_VARIANCE = -9.0  # narrow: at the start it is the weights' means that learn
@@ -93,31 +93,31 @@ class BayesianGenerativeModel(AbstractGenerativeModel):
     # ---- the average over q(theta) -----------------------------------------------------------------------------------
 
     @property
-    def prior(self) -> Distribution | Callable[[], Distribution]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def prior(self) -> Distribution | Callable[..., Distribution]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """p(z): the prior as it is, or the mixture of the S priors if it is learned."""
         return self.mean.prior if isinstance(self.mean.prior, Distribution) else self._mixture_of_priors
 
     @property
-    def decoder(self) -> Callable[[Array], Distribution]:
+    def decoder(self) -> Callable[..., Distribution]:
         """p(x|z), a mixture of the S decoders; with a learned prior, weighted by the density each gives to z."""
         return self._mixture_of_decoders
 
-    def log_likelihood(self, x: Array, z: Array) -> Array:
+    def log_likelihood(self, x: Any, z: Any) -> Array:
         """Return log p(x|z) for one x (D,) and one z (J,)."""
         log_likelihoods = jax.vmap(lambda theta: theta.log_likelihood(x, z))(self._draws())
-        return jax.nn.logsumexp(jax.nn.log_softmax(self._log_weights(z)) + log_likelihoods)
+        return jax.nn.logsumexp(jax.nn.log_softmax(self._log_weights(z, *conditions(x))) + log_likelihoods)
 
-    def _mixture_of_priors(self):
-        components = self._of_draws(lambda theta: theta.latent_distribution())
+    def _mixture_of_priors(self, *given):
+        components = self._of_draws(lambda theta: theta.prior(*given))
         return self._mixture(jnp.zeros(self.num_draws), components)
 
-    def _mixture_of_decoders(self, z):
-        return self._mixture(self._log_weights(z), self._of_draws(lambda theta: theta.decoder(z)))
+    def _mixture_of_decoders(self, z, *given):
+        return self._mixture(self._log_weights(z, *given), self._of_draws(lambda theta: theta.decoder(z, *given)))
 
-    def _log_weights(self, z):
+    def _log_weights(self, z, *given):
         if isinstance(self.mean.prior, Distribution):
             return jnp.zeros(self.num_draws)
-        return jax.vmap(lambda theta: jnp.asarray(theta.latent_distribution().log_prob(z)))(self._draws())
+        return jax.vmap(lambda theta: jnp.asarray(theta.prior(*given).log_prob(z)))(self._draws())
 
     def _draws(self):
         """Return the S models, stacked."""

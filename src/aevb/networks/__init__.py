@@ -1,6 +1,36 @@
-"""Networks: arrays in, arrays out. What the arrays mean as a distribution is said in `aevb.models`."""
+"""Networks: arrays in, arrays out. What the arrays mean as a distribution is said in `aevb.models`.
+
+To add a network by name, add an entry to ``NETWORKS``.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from jax import Array
 
 from aevb.networks.initialization import INITIALIZATIONS, initialize
 from aevb.networks.mlp import ACTIVATIONS, MLP, Linear
 
-__all__ = ["ACTIVATIONS", "INITIALIZATIONS", "MLP", "Linear", "initialize"]
+
+class Network(Protocol):
+    """What a conditional distribution asks of a network: an Equinox module from array to array."""
+
+    @property
+    def in_size(self) -> int:
+        """Width of the input."""
+        ...
+
+    @property
+    def out_size(self) -> int:
+        """Width of the output."""
+        ...
+
+    def __call__(self, x: Array, /) -> Array:
+        """Return the outputs, for x of shape (..., in_size)."""
+        ...
+
+
+# Name -> network(in_size, hidden, out_size, activation), its parameters zero: `initialize` gives them their values.
+NETWORKS: dict[str, Callable[..., Network]] = {"mlp": MLP}
+
+__all__ = ["ACTIVATIONS", "INITIALIZATIONS", "MLP", "NETWORKS", "Linear", "Network", "initialize"]

@@ -74,6 +74,16 @@ class MLP(eqx.Module):
         self.layers = tuple(Linear(*pair) for pair in pairwise(sizes))
         self.activation = activation
 
+    @property
+    def in_size(self) -> int:
+        """Width of the input."""
+        return self.layers[0].weight.shape[-1]
+
+    @property
+    def out_size(self) -> int:
+        """Width of the output."""
+        return self.layers[-1].weight.shape[-2]
+
     def __call__(self, x: Array) -> Array:
         """Return y, for x of shape (..., in_size)."""
         for layer in self.layers[:-1]:

@@ -1,0 +1,93 @@
+"""Distributions of which only some entries are observed."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from numpyro.distributions import Distribution, Independent
+
+from aevb.distributions.product import Product
+from aevb.errors import WrongTypeError
+
+
+def observe(p: Distribution, observed: Any) -> Distribution:
+    r"""Return the distribution of those entries of a draw that are observed.
+
+    .. math:: \log p(x_{\mathrm{observed}}) = \sum_{i\ \mathrm{observed}} \log p_i(x_i)
+
+    What stands at a missing entry, be it NaN or out of the support, reaches neither the log density nor its gradient.
+    Entries have to be independent under p: then leaving some out is integrating over them.
+
+    Args:
+        p: Independent entries (``to_event``), a :class:`~aevb.distributions.Product` of such, or any distribution that
+            is observed as a whole or not at all.
+        observed: Booleans of the entries' shape, or a dictionary of such for a product; None for all.
+
+    Raises:
+        WrongTypeError: The entries are not independent, or `observed` has another shape.
+
+    Example:
+        >>> from numpyro.distributions import Normal
+        >>> p = observe(Normal(jnp.zeros(2), 1.0).to_event(1), jnp.array([True, False]))
+        >>> print(f"{p.log_prob(jnp.array([0.0, jnp.nan])):.3f}")
+        -0.919
+    """
+    if observed is None:
+        return p
+    if isinstance(p, Product):
+        return Product({name: observe(factor, observed[name]) for name, factor in p.factors.items()})
+    return Observed(p, observed)
+
+
+class Observed(Distribution):
+    """Entries of a distribution, of which some are observed; see :func:`observe`. Draws have all of them."""
+
+    pytree_data_fields = ("base_dist", "observed")
+
+    def __init__(self, base_dist: Distribution, observed: Any):
+        entries, _ = _entries(base_dist)
+        if jnp.shape(observed) != entries.batch_shape:
+            raise WrongTypeError(
+                f"observed has shape {jnp.shape(observed)}, and the distribution has independent entries of shape "
+                f"{entries.batch_shape}. Dependent entries can only be observed together."
+            )
+        self.base_dist, self.observed = base_dist, observed
+        super().__init__(base_dist.batch_shape, base_dist.event_shape, validate_args=False)
+
+    @property
+    def support(self) -> Any:
+        """That of all entries."""
+        return self.base_dist.support
+
+    def sample(self, key, sample_shape=()):
+        """Draw all entries."""
+        return self.base_dist.sample(key, sample_shape)
+
+    def log_prob(self, value, intermediates=None):
+        """Return the log density of the observed entries."""
+        entries: Any
+        entries, num_axes = _entries(self.base_dist)
+        observed = jnp.asarray(self.observed)
+        whole = observed.reshape(*observed.shape, *(1 for _ in entries.event_shape))
+        # Twice: a bad number would come back through the gradient of what is not chosen.
+        safe = jnp.where(whole, value, entries.support.feasible_like(value))
+        log_probs = jnp.where(observed, entries.log_prob(safe), 0)
+        return jnp.sum(log_probs, axis=tuple(range(-num_axes, 0)))
+
+    @property
+    def mean(self) -> Any:
+        """That of all entries."""
+        return self.base_dist.mean
+
+    @property
+    def variance(self) -> Any:
+        """That of all entries."""
+        return self.base_dist.variance
+
+
+def _entries(p):
+    """Return the distribution of the entries that `to_event` made one, and how many axes they have."""
+    num_axes = 0
+    while isinstance(p, Independent):
+        num_axes += p.reinterpreted_batch_ndims
+        p = p.base_dist
+    return p, num_axes
