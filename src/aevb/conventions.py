@@ -4,26 +4,6 @@ from contextlib import contextmanager
 from types import MethodType
 
 
-class MethodAndParameter:
-    """A method that shares its name with a constructor argument: calling gives the method, assigning sets the argument.
-
-    `posterior="gaussian"` is what q(z|x) is made of, `vae.posterior(X)` is q(z|x) itself.
-    """
-
-    def __init__(self, method):
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __set_name__(self, owner, name):
-        self._name = name
-
-    def __get__(self, instance, owner=None):
-        return self._method if instance is None else MethodType(self._method, instance)
-
-    def __set__(self, instance, value):
-        instance.__dict__[self._name] = value
-
-
 class available_if:  # noqa: N801
     """Decorator of a method that some settings do not have: `hasattr` then says no, and the error says why.
 

@@ -5,8 +5,9 @@ Paper: §3.
 
 import numbers
 import warnings
+from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
 from aevb.arguments import check_parameter, read_random_state
-from aevb.conventions import MethodAndParameter, SilentCopies, Unsaved, available_if, unchanged_on_error
+from aevb.conventions import SilentCopies, Unsaved, available_if, unchanged_on_error
 from aevb.data.checks import check_rows, column_units
 from aevb.data.reading import column_names, read_array, read_matrix, read_training_data
 from aevb.data.training_data import Wishes, open_training_data
@@ -309,9 +310,19 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             return rowwise(tasks.posterior_mean_by_hmc, self.generative_, source, rows, key).astype(dtype)
         return rowwise(tasks.posterior_mean, self.recognition_, source, rows).astype(dtype)
 
-    @MethodAndParameter
-    def posterior(self, X) -> Distribution:
-        """Return q(z|x) for the rows of X: one numpyro distribution with batch shape (n,)."""
+    # The argument `posterior` is the family of q(z|x), and `posterior(X)` is q(z|x) itself (decision 0009).
+    # scikit-learn sets an attribute for each argument, which would hide a method: so reading the attribute gives the
+    # method, and `get_params` the argument.
+    @property
+    def posterior(self) -> Callable[[Any], Distribution]:
+        """``posterior(X)`` returns q(z|x) for the rows of X: one numpyro distribution with batch shape (n,)."""
+        return self._posterior_of
+
+    @posterior.setter
+    def posterior(self, family):
+        self._posterior = family
+
+    def _posterior_of(self, X):
         rows, source, _ = self._read(X)
         self._check_encoder("posterior", "transform(X) gives posterior means by Hybrid Monte Carlo")
         return tasks.promote_batch(rowwise(tasks.encode, self.recognition_, source, rows))
@@ -594,7 +605,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def get_params(self, deep=True):
         """Return the constructor's arguments by name."""
-        return {**super().get_params(deep), "posterior": self.__dict__["posterior"]}
+        return {**super().get_params(deep), "posterior": self._posterior}
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "generative_")

@@ -4,22 +4,12 @@ import pickle
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from aevb.conventions import MethodAndParameter, SilentCopies, Unsaved, available_if, unchanged_on_error
+from aevb.conventions import SilentCopies, Unsaved, available_if, unchanged_on_error
 
 
 def check_open(instance):
     if instance.closed:
         raise AttributeError("it is closed.")
-
-
-class Paint:
-    def __init__(self, color):
-        self.color = color
-
-    @MethodAndParameter
-    def color(self, shade):
-        """Return the color in a shade."""
-        return f"{shade} {self.__dict__['color']}"
 
 
 class Box(SilentCopies, BaseEstimator):
@@ -31,16 +21,6 @@ class Box(SilentCopies, BaseEstimator):
     def look(self):
         """Return what is inside."""
         return self
-
-
-def test_a_method_and_a_parameter_of_one_name():
-    paint = Paint("blue")
-    assert paint.__dict__["color"] == "blue"
-    assert paint.color("dark") == "dark blue"
-    paint.color = "green"
-    assert paint.color("dark") == "dark green"
-    assert Paint.color(paint, "light") == "light green"
-    assert Paint.__dict__["color"].__doc__ == Paint.color.__doc__ == "Return the color in a shade."
 
 
 def test_a_method_that_is_not_available_says_why():

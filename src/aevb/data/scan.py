@@ -71,7 +71,7 @@ def scan(
         check_columns_vary(low, high, tables[0].columns)
     units = None
     if may_want_units and _wants_units(reading.likelihood):
-        units = units_of(moments.mean_, moments.var_)
+        units = units_of(np.asarray(moments.mean_), np.asarray(moments.var_))
     return Scan(reading, units, np.concatenate(kept), checksum)
 
 
