@@ -232,17 +232,19 @@ def _is_arrays(value):
 _FITTED: dict[str, Callable[[Any], bool]] = {
     "n_features_in_": lambda value: _is_whole(value) and value > 0,
     "likelihood_": lambda value: _is_text(value) and value in LIKELIHOODS,
+    "likelihood_reason_": _is_text,
     "scale_": _is_number,
     "seed_": lambda value: _is_whole(value) and value < 2**31,
     "learning_rate_": lambda value: value is None or _is_number(value),
     "stopped_because_": _is_text,
     "history_": _is_history,
 }
+_SINCE_THEN = {"likelihood_reason_": ""}  # what older files lack, with what takes its place
 _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "arguments": lambda value: isinstance(value, dict),
     "own_networks": lambda value: _are(lambda name: name in OWN_PARTS, value),
     "own_optimizer": lambda value: isinstance(value, bool),
-    "fitted": lambda value: isinstance(value, dict) and set(value) == set(_FITTED),
+    "fitted": lambda value: isinstance(value, dict) and set(value) | set(_SINCE_THEN) == set(_FITTED),
     "feature_names": lambda value: _are(_is_text, value),
     "arrays": _is_arrays,
 }
@@ -275,7 +277,7 @@ def _unfitted(description, own, optimizer):
         arguments["optimizer"] = optimizer or "adam"
     vae = VAE(**arguments)
     vae._check_parameters()
-    for name, value in description["fitted"].items():
+    for name, value in (_SINCE_THEN | description["fitted"]).items():
         setattr(vae, name, value)
     if description["own_optimizer"] and optimizer is None:
         vae.learning_rate_ = vae._initial_learning_rate()  # Adam's own; the saved one belongs to the other

@@ -9,7 +9,7 @@ from aevb.arguments import check_parameter, read_random_state
 from aevb.errors import WrongTypeError, shown
 from aevb.estimators import ESTIMATORS
 from aevb.learners import LEARNERS, OPTIMIZERS, Ascent, learner_kind
-from aevb.models import LIKELIHOODS, OWN_PARTS, POSTERIORS, check_real_support
+from aevb.models import CUSTOM, LIKELIHOODS, OWN_PARTS, POSTERIORS, check_real_support
 from aevb.networks import ACTIVATIONS, INITIALIZATIONS
 
 MAX_WIDTH = 10**6  # of a layer: no machine has the memory for more
@@ -22,7 +22,7 @@ def check_settings(vae) -> None:
         ValueError: Naming the argument, what was given, and what is allowed.
     """
     check_parameter("latent_dim", vae.latent_dim, kind=int, low=1, largest=MAX_WIDTH)
-    check_parameter("likelihood", vae.likelihood, choices=("auto", *LIKELIHOODS))
+    check_parameter("likelihood", vae.likelihood, choices=["auto", *(name for name in LIKELIHOODS if name != CUSTOM)])
     check_parameter("activation", vae.activation, choices=ACTIVATIONS)
     check_parameter("posterior", vae.get_params()["posterior"], choices=POSTERIORS)
     check_parameter("learner", vae.learner, choices=LEARNERS)

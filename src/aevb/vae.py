@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from aevb import tasks
 from aevb.arguments import check_parameter, read_random_state
 from aevb.conventions import SilentCopies, Unsaved, available_if, unchanged_on_error
-from aevb.data.checks import check_rows, column_units
+from aevb.data.checks import check_rows
 from aevb.data.reading import column_names, read_array, read_matrix, read_training_data
-from aevb.data.training_data import Wishes, open_training_data
+from aevb.data.training_data import Wishes, open_training_data, units_for
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.files import check_folder, check_path
 from aevb.learners import OPTIMIZERS, adagrad, learner_kind
@@ -60,9 +60,11 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         likelihood: p(x|z). ``"bernoulli"`` for data in [0, 1]: for binary data the bound is one on log p(x) in nats;
             for grey levels it is the average bound over random binarizations with these probabilities, and comparable
             with neither binary nor continuous results. ``"gaussian"`` for real data; columns are standardized inside,
-            the bound is on the density in the units of X. ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey
-            Face in the paper. ``"auto"``: Bernoulli if all of X lies in [0, 1], else Gaussian; ``likelihood_`` tells
-            which.
+            the bound is on the density in the units of X (of bytes that are grey levels, k/255).
+            ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper. ``"auto"``, chosen by
+            looking at X: Bernoulli for 0 and 1 and for grey levels that are mostly near 0 and 1, as ink on paper;
+            sigmoid-Gaussian for other grey levels, as photographs; Gaussian for all else. ``likelihood_`` and
+            ``likelihood_reason_`` tell which, and why.
         hidden: Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
             order.
         activation: Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
@@ -116,7 +118,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             acceptance instead of bounds. The lower_bound of ``learner="full-vb"`` has the cost of the weights in it,
             KL(q(theta) || p(theta)) / N, and no terms; that of its held-out rows has not: it is a bound of the
             prediction, the weights being learned. A long pass through batches has several rows.
-        likelihood_: How X is read (its range and units) and, without a decoder of your own, p(x|z).
+        likelihood_: p(x|z): ``"bernoulli"``, ``"gaussian"``, ``"sigmoid-gaussian"``, or ``"custom"`` with a decoder of
+            your own.
+        likelihood_reason_: With ``likelihood="auto"``, why this one was chosen.
         estimator_: The estimator in use.
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"end_of_data"`` (of an iterator), ``"interrupted"``,
@@ -190,7 +194,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Learn from the rows of X.
 
         Args:
-            X: (N, D), numbers; bytes (uint8) are read as grey levels k/255 where the likelihood wants [0, 1]. Or the
+            X: (N, D), numbers; bytes (uint8) that are grey levels are read as k/255. Or the
                 path of a `.npy`, `.npz`, `.csv` or `.parquet` file, or of a folder of them; those that would fill the
                 memory, and large memory maps, are read a piece at a time. Or grey levels of which each epoch sees fresh
                 binary draws, ``aevb.data.binarize(X, "dynamic")``. Or what gives batches (n, D) one after the other: an
@@ -221,7 +225,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             wishes = Wishes(self.likelihood, self.decoder is not None, self.batch_size, held_out, self._shows_progress)
             if needs_encoder:
                 wishes = wishes._replace(validation_data=validation_data)
-            (self.likelihood_, self.scale_), units, feed = open_training_data(self, X, wishes, lambda: keys().rows)
+            reading, units, feed = open_training_data(self, X, wishes, lambda: keys().rows)
+            self._take(reading)
             check_feed(self._learner_kind, feed.num_rows, isinstance(feed, Resident))
             checkpoints = self._checkpoints(feed, checkpoint, checkpoint_seconds)
             models = self._start_models(units, keys().init)
@@ -270,10 +275,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         with unchanged_on_error(self):
             if not self.__sklearn_is_fitted__():
                 X = read_matrix(self, X, reset=True)
-                self.likelihood_, self.scale_ = read_training_data(
-                    X, self.likelihood, any_support=self.decoder is not None, columns=column_names(self)
-                )
-                units = column_units(X) if LIKELIHOODS[self.likelihood_].standardize else None
+                own_decoder = self.decoder is not None
+                reading = read_training_data(X, self.likelihood, own_decoder=own_decoder, columns=column_names(self))
+                self._take(reading)
+                units = units_for(X, reading)
                 models = self._start_models(units, self._keys().init)
                 history = []
                 if self.learning_rate_ is None:
@@ -487,10 +492,11 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _check_new_data(self, X, name="X"):
         check_is_fitted(self)
         X = read_matrix(self, X, reset=False, name=name)
-        # A decoder of the user's own has a support of its own.
-        likelihood = self.likelihood_ if self.decoder is None else None
-        check_rows(X, likelihood, scale=self._scale_of(X), name=name, columns=column_names(self))
+        check_rows(X, self.likelihood_, scale=self._scale_of(X), name=name, columns=column_names(self))
         return X
+
+    def _take(self, reading):
+        self.likelihood_, self.scale_, self.likelihood_reason_, _ = reading
 
     def _scale_of(self, X):
         return self.scale_ if X.dtype == np.uint8 else 1.0

@@ -47,7 +47,7 @@ def test_a_run_is_complete_and_says_how_its_numbers_came_about(tmp_path, capsys)
 
     out = capsys.readouterr().out
     assert "1,618 to learn from, 179 kept aside" in out
-    assert "guessed from the data: Bernoulli on grey levels" in out
+    assert "Likelihood: bernoulli, because the values in [0, 1] are mostly near 0 and 1, as ink on paper" in out
     assert f"{bound['value']:.1f}" in out
     assert out.splitlines()[-1] == f"The results are in {folder}: open {folder / 'report.html'}"
     assert "binarized" in out

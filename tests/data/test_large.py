@@ -92,9 +92,7 @@ def test_units_leave_out_what_is_kept_aside(tmp_path):
     Y = X.copy()
     Y[-10:] = 1e6
     np.save(tmp_path / "y.npy", Y)
-    found = scan(
-        open_tables(tmp_path / "y.npy"), "gaussian", np.array([5]), any_support=False, left_out=np.arange(2990, 3000)
-    )
+    found = scan(open_tables(tmp_path / "y.npy"), "gaussian", np.array([5]), left_out=np.arange(2990, 3000))
     np.testing.assert_allclose(found.units[0], Y[:-10].mean(axis=0), atol=1e-5)
     np.testing.assert_array_equal(found.kept, Y[[5]])
 
@@ -107,7 +105,7 @@ def test_a_checksum_is_of_every_row_in_its_place(tmp_path, dtype, left_out):
     def fingerprint(rows):
         np.save(tmp_path / "x.npy", rows)
         tables, none = open_tables(tmp_path / "x.npy"), np.zeros(0, int)
-        found = scan(tables, "auto", none, any_support=False, left_out=np.asarray(left_out, int))
+        found = scan(tables, "auto", none, left_out=np.asarray(left_out, int))
         return FileFeed(tables, 1.0, 50, np.asarray(left_out, int), None, found.checksum).fingerprint
 
     right = fingerprint(rows)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
+from aevb.data import dequantize
 from aevb.data.reading import decide, number_type, read_matrix, read_training_data
 
 
@@ -40,23 +41,45 @@ def test_dates_are_refused_by_the_name_of_the_argument():
         read_matrix(BaseEstimator(), np.zeros((3, 2), "datetime64[s]"), reset=True, name="new")
 
 
+INK = np.array([[0, 0, 1, 0.9], [1, 0, 0, 0.1]])  # more data than noise as probabilities of 0 and 1
+STEPS = np.array([0, 0.001, 0.002, 0.003])
+PHOTO = np.array([[0.3, 0.5, 0.4, 0.6], [0.6, 0.5, 0.4, 0.3]])
+
+
 @pytest.mark.parametrize(
-    ("dtype", "low", "high", "likelihood", "expected"),
+    ("rows", "likelihood", "expected"),
     [
-        ("float64", 0, 1, "auto", ("bernoulli", 1.0)),
-        ("float64", 0, 1.01, "auto", ("gaussian", 1.0)),
-        ("float64", -0.01, 1, "auto", ("gaussian", 1.0)),
-        ("uint8", 0, 255, "auto", ("bernoulli", 1 / 255)),
-        ("uint8", 0, 2, "auto", ("bernoulli", 1 / 255)),
-        ("uint8", 0, 1, "auto", ("bernoulli", 1.0)),
-        ("uint8", 0, 255, "gaussian", ("gaussian", 1.0)),
-        ("uint8", 0, 255, "sigmoid-gaussian", ("sigmoid-gaussian", 1 / 255)),
-        ("int64", 0, 255, "auto", ("gaussian", 1.0)),
-        ("float32", 0, 255, "bernoulli", ("bernoulli", 1.0)),  # and refused afterwards
+        (INK, "auto", ("bernoulli", 1.0)),
+        (INK.round(), "auto", ("bernoulli", 1.0)),
+        (INK * 1.01, "auto", ("gaussian", 1.0)),
+        (INK - 0.01, "auto", ("gaussian", 1.0)),
+        (PHOTO, "auto", ("sigmoid-gaussian", 1.0)),
+        (PHOTO + STEPS, "auto", ("sigmoid-gaussian", 1.0)),  # constant columns
+        ((PHOTO + STEPS)[:, [0, 3]], "auto", ("gaussian", 1.0)),
+        ((255 * INK).astype(np.uint8), "auto", ("bernoulli", 1 / 255)),
+        ((255 * PHOTO).astype(np.uint8), "auto", ("sigmoid-gaussian", 1 / 255)),
+        ((2 * INK).astype(np.uint8), "auto", ("gaussian", 1.0)),  # counts
+        ((2 * INK).astype(np.uint8), "bernoulli", ("bernoulli", 1 / 255)),
+        (INK.round().astype(np.uint8), "auto", ("bernoulli", 1.0)),
+        ((255 * PHOTO).astype(np.uint8), "gaussian", ("gaussian", 1 / 255)),
+        ((9 * PHOTO).astype(np.uint8), "gaussian", ("gaussian", 1.0)),
+        ((255 * INK).astype(np.uint8), "sigmoid-gaussian", ("sigmoid-gaussian", 1 / 255)),
+        ((255 * INK).astype(int), "auto", ("gaussian", 1.0)),
+        ((255 * INK).astype(np.float32), "bernoulli", ("bernoulli", 1.0)),  # and refused afterwards
     ],
 )
-def test_how_data_are_read(dtype, low, high, likelihood, expected):
-    assert decide(np.dtype(dtype), low, high, likelihood) == expected
+def test_how_data_are_read(rows, likelihood, expected):
+    reading = decide(rows, rows.min(), rows.max(), likelihood)
+    assert reading[:2] == expected
+    assert bool(reading.reason) == (likelihood == "auto")
+
+
+def test_with_an_own_decoder_no_likelihood_is_claimed():
+    assert decide(INK, 0, 1, "auto", own_decoder=True)[:2] == ("custom", 1.0)
+    grey, counts = (255 * INK).astype(np.uint8), (9 * INK).astype(np.uint8)
+    assert decide(grey, 0, 255, "gaussian", own_decoder=True)[:2] == ("custom", 1 / 255)
+    assert decide(counts, 0, 9, "auto", own_decoder=True)[:2] == ("custom", 1.0)
+    assert decide(counts, 0, 9, "bernoulli", own_decoder=True)[:2] == ("custom", 1 / 255)
 
 
 def test_matrices_are_checked():
@@ -80,13 +103,39 @@ def test_matrices_are_checked():
 
 def test_training_data_are_checked_for_the_likelihood_that_was_decided_on():
     constant = np.c_[np.arange(4.0), np.ones(4)]
-    assert read_training_data(constant[2:], "gaussian", any_support=True) == ("gaussian", 1.0)
+    assert read_training_data(constant[2:], "gaussian", own_decoder=True)[:2] == ("custom", 1.0)
     with pytest.raises(ValueError, match="column 1 is constant"):
-        read_training_data(constant, "auto", any_support=False)
+        read_training_data(constant, "auto")
     with pytest.raises(ValueError, match=r"takes values in \[0, 1\]"):
-        read_training_data(constant, "bernoulli", any_support=False)
-    assert read_training_data(constant, "bernoulli", any_support=True) == ("bernoulli", 1.0)
-    assert read_training_data(np.ones((2, 2)), "auto", any_support=False) == ("bernoulli", 1.0)
-    assert read_training_data(np.full((2, 2), 255, np.uint8), "auto", any_support=False) == ("bernoulli", 1 / 255)
+        read_training_data(constant, "bernoulli")
+    assert read_training_data(constant, "bernoulli", own_decoder=True)[:2] == ("custom", 1.0)
+    assert read_training_data(np.ones((2, 2)), "auto")[:2] == ("bernoulli", 1.0)
+    assert read_training_data(np.full((2, 2), 255, np.uint8), "auto")[:2] == ("bernoulli", 1 / 255)
     with pytest.raises(ValueError, match="n_samples = 1; learning needs at least 2 rows"):
-        read_training_data(constant[:1], "auto", any_support=False)
+        read_training_data(constant[:1], "auto")
+
+
+def test_images_may_have_constant_pixels_and_tables_may_not():
+    faces = np.random.default_rng(0).integers(60, 190, (50, 6)).astype(np.uint8)
+    faces[:, 0] = 0
+    for likelihood in ("gaussian", "sigmoid-gaussian"):
+        assert read_training_data(faces, likelihood).likelihood == likelihood
+    with pytest.raises(ValueError, match="column 0 is constant"):
+        read_training_data(faces.astype(float), "gaussian")  # six columns of numbers are no images
+    with pytest.raises(ValueError, match="column 0 is constant"):
+        read_training_data(np.full((5, 3), 200, np.uint8), "gaussian")
+
+
+def test_a_density_on_columns_of_few_values_is_warned_of_by_name():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=200), rng.poisson(2, 200), rng.integers(0, 2, 200), rng.normal(size=200).round(1)]
+    with pytest.warns(UserWarning, match=r"2 of 4 columns \('visits', 'sex'\) take few values.*dequantize") as caught:
+        read_training_data(X, "auto", columns=["age", "visits", "sex", "height"])
+    assert len(caught) == 1
+    with pytest.warns(UserWarning, match=r"columns \('1', '2'\)"):
+        read_training_data(X, "auto")
+    read_training_data(X, "auto", own_decoder=True)  # whose p(x|z) may be discrete
+    read_training_data(dequantize(X), "auto")
+    ink = np.round(255 * rng.random((200, 6)) * rng.integers(0, 2, (200, 6))).astype(np.uint8)
+    with pytest.warns(UserWarning, match="'bernoulli', which suits ink on paper, or"):
+        read_training_data(ink, "sigmoid-gaussian")

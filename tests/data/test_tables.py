@@ -142,8 +142,8 @@ def test_a_scan_measures_decides_and_keeps(tmp_path):
     np.savez(tmp_path / "c.npz", X=rows[30:])
     keep = np.array([0, 6, 7, 19, 20, 49])
     shares = []
-    found = scan(open_tables(tmp_path), "auto", keep, any_support=False, update=shares.append)
-    assert found.reading == ("gaussian", 1.0)
+    found = scan(open_tables(tmp_path), "auto", keep, update=shares.append)
+    assert found.reading[:2] == ("gaussian", 1.0)
     np.testing.assert_array_equal(found.kept, rows[keep])
     mean, std = found.units
     np.testing.assert_allclose(mean, rows.mean(axis=0, dtype=float), rtol=1e-7)
@@ -167,12 +167,16 @@ def test_a_bad_value_is_named_with_its_file(tmp_path, value, likelihood, words):
     rows[11, 2] = value
     np.savez(tmp_path / "c.npz", X=rows)
     with pytest.raises(ValueError, match=words):
-        scan(open_tables(tmp_path), likelihood, NONE, any_support=False)
+        scan(open_tables(tmp_path), likelihood, NONE)
 
 
 def test_grey_levels_and_constant_columns(tmp_path):
     np.save(tmp_path / "x.npy", np.array([[0, 200], [0, 7]], np.uint8))
     tables = open_tables(tmp_path / "x.npy")
-    assert scan(tables, "auto", NONE, any_support=False).reading == ("bernoulli", 1 / 255)
+    assert scan(tables, "auto", NONE).reading[:2] == ("bernoulli", 1 / 255)
+    levels = scan(tables, "gaussian", NONE)  # of images, whose pixels share one unit
+    assert levels.units is not None
+    np.testing.assert_allclose(levels.units[1], np.sqrt([(96.5**2) / 2] * 2) / 255)
+    np.save(tmp_path / "x.npy", np.array([[0, 20], [0, 7]], np.uint8))
     with pytest.raises(ValueError, match="column 0 is constant"):
-        scan(tables, "gaussian", NONE, any_support=False)
+        scan(open_tables(tmp_path / "x.npy"), "gaussian", NONE)

@@ -33,11 +33,6 @@ _ENDINGS = {
     "interrupted": ", then interrupted",
     "diverged": ", then it diverged",
 }
-_GUESSED = {  # as `VAE(likelihood="auto")` does
-    "grey": "Bernoulli on grey levels, since all values lie in [0, 1]",
-    "binary": "Bernoulli, since all values are 0 or 1",
-    "none": "Gaussian, since not all values lie in [0, 1]",
-}
 
 
 def learn(
@@ -237,8 +232,12 @@ def _leave_nothing(folder) -> bool:
 
 
 def _say_guess(trial, talk):
-    kind = trial.binarization if trial.binarization in _GUESSED else "binary"
-    talk.say(f"Likelihood, guessed from the data: {_GUESSED[kind]}. aevb fit --likelihood sets another.")
+    from aevb.data.kinds import sample_rows
+    from aevb.data.reading import decide
+
+    rows = trial.train
+    reading = decide(sample_rows(rows), rows.min(), rows.max(), "auto")
+    talk.say(f"Likelihood: {reading.likelihood}, because {reading.reason}. --likelihood sets another.")
 
 
 def _say_numbers(talk, metrics, vae, num_test, seconds):

@@ -4,6 +4,7 @@ from aevb.arguments import check_parameter
 from aevb.data.binarization import BINARIZATIONS, DynamicBinarization, binarize
 from aevb.data.checks import check_rows
 from aevb.data.datasets import DATASETS, Dataset, is_here, load_dataset
+from aevb.data.kinds import dequantize
 from aevb.data.own import open_dataset
 from aevb.data.tables import DataFileError, Table, open_tables
 
@@ -17,6 +18,7 @@ __all__ = [
     "binarize",
     "check_parameter",
     "check_rows",
+    "dequantize",
     "is_here",
     "load_dataset",
     "open_dataset",

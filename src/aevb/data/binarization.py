@@ -7,6 +7,7 @@ import numpy as np
 
 from aevb.arguments import check_parameter
 from aevb.data.checks import check_rows
+from aevb.data.kinds import are_grey_levels, look_binary, sample_rows
 from aevb.data.reading import read_array
 
 
@@ -63,12 +64,14 @@ def level_scale(X: np.ndarray) -> float:
 
 
 def kind_of(X: np.ndarray) -> str:
-    """Return what data are that nobody binarized: "binary", "grey" (in [0, 1], or bytes) or "none" (any numbers)."""
-    if X.dtype == np.bool_ or X.dtype == np.uint8:
-        return "binary" if X.max() <= 1 else "grey"
-    if not (X.min() >= 0 and X.max() <= 1):
-        return "none"
-    return "binary" if np.isin(X, (0, 1)).all() else "grey"
+    """Return what data are: "binary" (0 and 1), "grey" (levels in [0, 1], or bytes) or "none" (any other numbers)."""
+    low, high, sample = X.min(), X.max(), sample_rows(X)
+    if np.isin((low, high), (0, 1)).all() and np.isin(X, (0, 1)).all():
+        return "binary"
+    are_levels = are_grey_levels(sample, low, high)
+    if X.dtype == np.uint8:
+        return "grey" if are_levels else "none"
+    return "grey" if low >= 0 and high <= 1 and (are_levels or look_binary(sample, are_levels)) else "none"
 
 
 def _static(X, seed):

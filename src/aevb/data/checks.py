@@ -55,8 +55,7 @@ def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str]
         columns: (D,), their names, if they have any.
     """
     low, high = low.astype(np.float64), high.astype(np.float64)
-    float32 = np.finfo(np.float32)
-    constant = np.flatnonzero(high - low <= np.maximum(4 * float32.eps * np.maximum(abs(low), abs(high)), float32.tiny))
+    constant = np.flatnonzero(are_constant(low, high))
     if constant.size:
         column = constant[0]
         values, advice = f"every row has {low[column]}", ""
@@ -72,16 +71,37 @@ def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str]
         )
 
 
-def column_units(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns' means and standard deviations (1 for a constant column), in float32."""
+def are_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return which columns (D,), between these values, are one number in float32."""
+    low, high, float32 = low.astype(np.float64), high.astype(np.float64), np.finfo(np.float32)
+    return high - low <= np.maximum(4 * float32.eps * np.maximum(abs(low), abs(high)), float32.tiny)
+
+
+def column_units(X: np.ndarray, *, is_shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns' means and standard deviations, in float32; see :func:`units_of`."""
     mean = X.mean(axis=0, dtype=np.float64)
     squares = np.sum([np.square(block - mean).sum(axis=0) for block in _blocks(X)], axis=0)
-    return units_of(mean, squares / len(X))
+    return units_of(mean, squares / len(X), is_shared=is_shared)
 
 
-def units_of(mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and standard deviations (1 for a constant column), in float32."""
+def units_of(mean: np.ndarray, variance: np.ndarray, *, is_shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and standard deviations, in float32.
+
+    Args:
+        mean: (D,).
+        variance: (D,).
+        is_shared: Whether all columns get one standard deviation, that of their average variance, as is right for
+            pixels: a Gaussian decoder's standard deviations are limited in these units, so that those of pixels that
+            hardly ever vary stay away from 0. Otherwise each has its own, a constant column 1.
+    """
+    variance = np.full_like(variance, np.mean(variance)) if is_shared else variance
     return mean.astype(np.float32), np.sqrt(np.where(variance > 0, variance, 1.0)).astype(np.float32)
+
+
+def scaled(units: tuple[np.ndarray, np.ndarray], scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the units of columns whose stored values are multiplied by a number before they are used."""
+    mean, std = units
+    return mean * np.float32(scale), std * np.float32(scale)
 
 
 def block_rows(num_columns: int) -> int:

@@ -1,5 +1,6 @@
 """How a user's matrix is read: which likelihood it is for, and what its stored values mean."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -7,15 +8,18 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from aevb.data.checks import check_columns_vary, check_rows, explained
-from aevb.models import LIKELIHOODS
+from aevb.data.checks import are_constant, check_columns_vary, check_rows, explained
+from aevb.data.kinds import are_grey_levels, choose_likelihood, discrete_columns, sample_rows
+from aevb.models import CUSTOM, LIKELIHOODS
 
 
 class Reading(NamedTuple):
     """What the training data were taken for."""
 
-    likelihood: str
+    likelihood: str  # a key of LIKELIHOODS, or CUSTOM
     scale: float  # what stored bytes are multiplied by
+    reason: str = ""  # why this likelihood was chosen; nothing if it was given
+    are_levels: bool = False  # whether all columns are in one unit, as pixels
 
 
 def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarray:
@@ -63,30 +67,70 @@ def number_type(dtype) -> np.dtype | None:
 
 
 def read_training_data(
-    X: np.ndarray, likelihood: str, *, any_support: bool, columns: Sequence[str] | None = None
+    X: np.ndarray, likelihood: str, *, own_decoder: bool = False, columns: Sequence[str] | None = None
 ) -> Reading:
-    """Decide how X is read, and refuse what the likelihood cannot take.
+    """Decide how X is read, refuse what the likelihood cannot take, and warn of columns on which a density says little.
 
     Args:
         X: (N, D).
         likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
-        any_support: Whether a decoder of the user's own decides what values are allowed.
+        own_decoder: Whether a decoder of the user's own decides what values are allowed.
         columns: (D,), the columns' names, if they have any.
     """
     if len(X) < 2:
         raise ValueError(f"X has n_samples = {len(X)}; learning needs at least 2 rows.")
-    reading = decide(X.dtype, X.min(), X.max(), likelihood)
-    check_rows(X, None if any_support else reading.likelihood, scale=reading.scale, columns=columns)
-    if LIKELIHOODS[reading.likelihood].density and not any_support:
-        check_columns_vary(X.min(axis=0), X.max(axis=0), columns)
+    sample = sample_rows(X)
+    reading = decide(sample, X.min(), X.max(), likelihood, own_decoder=own_decoder)
+    check_rows(X, reading.likelihood, scale=reading.scale, columns=columns)
+    check_density(reading, X.min(axis=0), X.max(axis=0), sample, columns)
     return reading
 
 
-def decide(dtype, low, high, likelihood: str) -> Reading:
-    """Decide how data of this type, between these two numbers, are read."""
-    is_bytes = dtype == np.uint8
-    if likelihood == "auto":
-        likelihood = "bernoulli" if low >= 0 and (high <= 1 or is_bytes) else "gaussian"
-    # Bytes are grey levels where values have to lie in [0, 1]; bytes that are all 0 or 1 are that already.
-    scale = 1 / 255 if is_bytes and high > 1 and LIKELIHOODS[likelihood].unit_interval else 1.0
-    return Reading(likelihood, scale)
+def decide(sample: np.ndarray, low, high, likelihood: str, *, own_decoder: bool = False) -> Reading:
+    """Decide how data are read.
+
+    Args:
+        sample: Rows (n, D) from all over the data.
+        low: The smallest value of all data.
+        high: The largest.
+        likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
+        own_decoder: See :func:`read_training_data`.
+    """
+    are_levels, reason = are_grey_levels(sample, low, high), ""
+    if likelihood == "auto" and not own_decoder:
+        likelihood, reason = choose_likelihood(sample, low, high, are_levels)
+    # Bytes that are all 0 or 1 are in [0, 1] already.
+    needs_levels = are_levels or (likelihood != "auto" and LIKELIHOODS[likelihood].unit_interval)
+    scale = 1 / 255 if sample.dtype == np.uint8 and high > 1 and needs_levels else 1.0
+    return Reading(CUSTOM if own_decoder else likelihood, scale, reason, are_levels)
+
+
+def check_density(reading: Reading, low: np.ndarray, high: np.ndarray, sample: np.ndarray, columns=None) -> None:
+    """Under a density, refuse a column that is constant, and warn of those that take few values.
+
+    Images may have constant pixels: their unit is that of all pixels, which keeps the variance from 0.
+
+    Args:
+        reading: How the data are read.
+        low: (D,), the columns' smallest values.
+        high: (D,), their largest.
+        sample: Rows (n, D) from all over the data.
+        columns: (D,), the columns' names, if they have any.
+    """
+    kind = LIKELIHOODS[reading.likelihood]
+    if not kind.density or reading.likelihood == CUSTOM:
+        return
+    if are_constant(low, high).all() or not (reading.are_levels or kind.unit_interval):
+        check_columns_vary(low, high, columns)
+    if (found := discrete_columns(sample)).size:
+        names = ", ".join(repr(str(number if columns is None else columns[number])) for number in found[:5])
+        more = ", ..." if found.size > 5 else ""
+        instead = "likelihood='bernoulli', which suits ink on paper, or " if reading.are_levels else ""
+        warnings.warn(
+            f"X: {found.size} of {sample.shape[1]} columns ({names}{more}) take few values: in over a tenth of the "
+            f"pairs of rows they are equal. likelihood={reading.likelihood!r} is a density, which has no bound on such "
+            "columns: score, log_likelihood and comparisons by them (GridSearchCV) mean little. Leave these columns "
+            f"out, or give {instead}aevb.data.dequantize(X).",
+            UserWarning,
+            stacklevel=2,
+        )

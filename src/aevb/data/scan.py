@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aevb.data.checks import block_rows, check_columns_vary, check_rows, units_of
-from aevb.data.reading import Reading, decide
+from aevb.data.checks import block_rows, check_rows, scaled, units_of
+from aevb.data.kinds import MAX_SAMPLE_ROWS
+from aevb.data.reading import Reading, check_density, decide
 from aevb.data.tables import Table
 from aevb.models import LIKELIHOODS
 
@@ -29,7 +30,7 @@ def scan(
     likelihood: str,
     keep: np.ndarray,
     *,
-    any_support: bool,
+    own_decoder: bool = False,
     left_out: np.ndarray = NO_ROWS,
     update: Callable[[float], None] = lambda share: None,
 ) -> Scan:
@@ -39,18 +40,18 @@ def scan(
         tables: The data.
         likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
         keep: Numbers of the rows to be kept, counted over all tables, ascending.
-        any_support: Whether a decoder of the user's own decides what values are allowed.
+        own_decoder: Whether a decoder of the user's own decides what values are allowed.
         left_out: Numbers of rows that are none of the data, ascending.
         update: Called with the share done.
 
     Raises:
         ValueError: Naming the file, row and column of the first bad value.
     """
-    total, dtype = sum(table.num_rows for table in tables), tables[0].dtype
-    may_want_units = dtype != np.uint8 if likelihood == "auto" else _wants_units(likelihood)
     from sklearn.preprocessing import StandardScaler  # which takes a while to load
 
-    low, high, moments, kept, seen, checksum = None, None, StandardScaler(), [], 0, 0
+    total = sum(table.num_rows for table in tables)
+    may_want_units = likelihood == "auto" or own_decoder or _wants_units(likelihood)
+    low, high, moments, kept, some, seen, checksum = None, None, StandardScaler(), [], [], 0, 0
     for _, _, whole in blocks(tables):
         checksum = add_checksum(checksum, whole)
         block = np.delete(whole, rows_in(left_out, seen, len(whole)), axis=0) if len(left_out) else whole
@@ -59,19 +60,21 @@ def scan(
         update(seen / total)
         if not len(block):
             continue
+        some.append(block[:: -(-total // MAX_SAMPLE_ROWS)])
         low = block.min(axis=0) if low is None else np.minimum(low, block.min(axis=0))
         high = block.max(axis=0) if high is None else np.maximum(high, block.max(axis=0))
         if may_want_units and np.isfinite([low, high]).all():  # else the data are refused
             moments.partial_fit(block)
     assert low is not None
     assert high is not None
-    reading = decide(dtype, low.min(), high.max(), likelihood)
-    _check(tables, np.stack([low, high]), None if any_support else reading.likelihood, reading.scale)
-    if LIKELIHOODS[reading.likelihood].density and not any_support:
-        check_columns_vary(low, high, tables[0].columns)
+    sample = np.concatenate(some)
+    reading = decide(sample, low.min(), high.max(), likelihood, own_decoder=own_decoder)
+    _check(tables, np.stack([low, high]), reading.likelihood, reading.scale)
+    check_density(reading, low, high, sample, tables[0].columns)
     units = None
     if may_want_units and _wants_units(reading.likelihood):
-        units = units_of(np.asarray(moments.mean_), np.asarray(moments.var_))
+        units = units_of(np.asarray(moments.mean_), np.asarray(moments.var_), is_shared=reading.are_levels)
+        units = scaled(units, reading.scale)
     return Scan(reading, units, np.concatenate(kept), checksum)
 
 

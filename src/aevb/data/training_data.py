@@ -10,7 +10,7 @@ from jax import Array
 
 from aevb.data.batch_feed import BatchFeed
 from aevb.data.binarization import DynamicBinarization, binarize, level_scale
-from aevb.data.checks import check_rows, column_units
+from aevb.data.checks import check_rows, column_units, scaled
 from aevb.data.file_feed import FileFeed, row_bytes
 from aevb.data.reading import Reading, column_names, read_matrix, read_training_data
 from aevb.data.scan import NO_ROWS, blocks, scan
@@ -35,7 +35,7 @@ class Wishes(NamedTuple):
     """What `fit` wants from its data."""
 
     likelihood: str
-    any_support: bool  # a decoder of the user's own decides what values are allowed
+    own_decoder: bool  # a decoder of the user's own decides what values are allowed
     batch_size: int
     held_out_fraction: float
     progress: bool
@@ -85,14 +85,14 @@ def gives_batches(X) -> bool:
 
 def _from_matrix(X, wishes, key, estimator):
     columns = column_names(estimator)
-    reading = read_training_data(X, wishes.likelihood, any_support=wishes.any_support, columns=columns)
+    reading = read_training_data(X, wishes.likelihood, own_decoder=wishes.own_decoder, columns=columns)
     source = Source(X, reading.scale)
     if wishes.validation_data is not None:
         held_out = _given_rows(estimator, wishes, reading)
         feed = Resident(source, np.arange(len(X)), wishes.batch_size, *held_out)
     else:
         feed = Resident(source, *_around(_hold_out(len(X), wishes.held_out_fraction, key), wishes.batch_size))
-    return TrainingData(reading, _units(X, reading), feed)
+    return TrainingData(reading, units_for(X, reading), feed)
 
 
 def _from_levels(estimator, X: DynamicBinarization, wishes, key):
@@ -101,7 +101,7 @@ def _from_levels(estimator, X: DynamicBinarization, wishes, key):
     scale, reading = level_scale(levels), Reading("bernoulli", 1.0)
     if wishes.likelihood not in ("auto", "bernoulli"):
         raise ValueError(f"likelihood={wishes.likelihood!r}: binary draws are for 'bernoulli'.")
-    read_training_data(levels, "bernoulli", any_support=False, columns=column_names(estimator))
+    read_training_data(levels, "bernoulli", columns=column_names(estimator))
     source = Source(levels, scale, is_dynamic=True)
     if wishes.validation_data is not None:
         held_out = _given_rows(estimator, wishes, reading)
@@ -116,9 +116,8 @@ def _from_levels(estimator, X: DynamicBinarization, wishes, key):
 
 def _given_rows(estimator, wishes, reading):
     rows = read_matrix(estimator, wishes.validation_data, reset=False)
-    likelihood = None if wishes.any_support else reading.likelihood
     scale = reading.scale if rows.dtype == np.uint8 else 1.0
-    check_rows(rows, likelihood, scale=scale, name="validation_data", columns=column_names(estimator))
+    check_rows(rows, reading.likelihood, scale=scale, name="validation_data", columns=column_names(estimator))
     return np.arange(len(rows)), Source(rows, scale)
 
 
@@ -145,7 +144,7 @@ def _from_tables(estimator, tables, wishes, key, left_out=NO_ROWS):
     num_drawn = num_held_out + len(left_out)  # enough, if all that are left out are among them
     drawn = _generator(key).choice(num_rows, num_drawn, replace=False, shuffle=len(left_out) > 0)
     validation_rows = np.sort(drawn[~np.isin(drawn, left_out)][:num_held_out])
-    options = {"any_support": wishes.any_support, "left_out": left_out}
+    options = {"own_decoder": wishes.own_decoder, "left_out": left_out}
     with ShareDone(wishes.progress, "reading") as bar:
         found = scan(tables, wishes.likelihood, validation_rows, **options, update=bar.update)
     scale = found.reading.scale
@@ -162,23 +161,25 @@ def _from_batches(estimator, X, wishes):
     def read(batch, is_first):
         rows = read_matrix(estimator, batch, reset=is_first)
         if reading is not None:
-            likelihood = None if wishes.any_support else reading.likelihood
-            check_rows(rows, likelihood, scale=reading.scale, columns=column_names(estimator))
+            check_rows(rows, reading.likelihood, scale=reading.scale, columns=column_names(estimator))
         return rows
 
     feed = BatchFeed(X, read, wishes.batch_size)
     try:
         reading = read_training_data(
-            feed.head, wishes.likelihood, any_support=wishes.any_support, columns=column_names(estimator)
+            feed.head, wishes.likelihood, own_decoder=wishes.own_decoder, columns=column_names(estimator)
         )
     except ValueError as error:
         raise ValueError(f"the first {len(feed.head)} rows of the batches: {error}") from None
     feed.scale = reading.scale
-    return TrainingData(reading, _units(feed.head, reading), feed)
+    return TrainingData(reading, units_for(feed.head, reading), feed)
 
 
-def _units(X, reading):
-    return column_units(X) if LIKELIHOODS[reading.likelihood].standardize else None
+def units_for(X: np.ndarray, reading: Reading) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the columns' means and standard deviations, as x is read, if the networks see standardized data."""
+    if not LIKELIHOODS[reading.likelihood].standardize:
+        return None
+    return scaled(column_units(X, is_shared=reading.are_levels), reading.scale)
 
 
 def _hold_out(num_rows, fraction, key):

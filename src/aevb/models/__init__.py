@@ -3,7 +3,7 @@
 from aevb.models.assembly import OWN_PARTS, assemble, check_models, check_real_support, has_real_support
 from aevb.models.conditionals import BernoulliMLP, Conditional, GaussianMLP, Rescaled, conditional
 from aevb.models.datapoint import Datapoint
-from aevb.models.families import FAMILIES, LIKELIHOODS, POSTERIORS, Family, standard_normal
+from aevb.models.families import CUSTOM, FAMILIES, LIKELIHOODS, POSTERIORS, Family, standard_normal
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
@@ -15,6 +15,7 @@ from aevb.models.variational import POSTERIOR_FAMILIES, Learnable
 from aevb.models.weights import BayesianGenerativeModel
 
 __all__ = [
+    "CUSTOM",
     "FAMILIES",
     "LIKELIHOODS",
     "OWN_PARTS",

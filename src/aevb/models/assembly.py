@@ -46,6 +46,7 @@ def assemble(
         encoder: and
         decoder: for theirs.
     """
+    likelihood = likelihood if decoder is None else "gaussian"  # whose decoder is thrown away
     generative, recognition = _starting_models(sizes, likelihood, activation, units, key, init, posterior)
     return (
         GenerativeModel(

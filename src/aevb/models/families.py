@@ -241,5 +241,7 @@ FAMILIES = {
     "beta": _independent(dist.Beta, concentration1=(POSITIVE, 1.0), concentration0=(POSITIVE, 1.0)),
     "dirichlet": Family({"concentration": Parameter(POSITIVE, 1.0)}, partial(dist.Dirichlet, validate_args=False)),
 }
+CUSTOM = "custom"  # what p(x|z) is called if the decoder is the user's own
 LIKELIHOODS = {name: family.likelihood for name, family in FAMILIES.items() if family.likelihood is not None}
+LIKELIHOODS[CUSTOM] = Likelihood(unit_interval=False, density=True, standardize=True)
 POSTERIORS = {name: family for name, family in FAMILIES.items() if family.for_latents}

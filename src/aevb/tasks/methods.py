@@ -221,7 +221,7 @@ class TaskMethods:
         check_options("conditioning", options, complete, NUM_TASK_ARGUMENTS)
         X = read_matrix(self, X, reset=False)
         seen = np.where(np.isnan(X), 0, X) if may_miss and np.issubdtype(X.dtype, np.floating) else X
-        likelihood = None if any_range or self.decoder is not None else self.likelihood_
+        likelihood = None if any_range else self.likelihood_
         check_rows(seen, likelihood, scale=self._scale_of(X), columns=column_names(self))
         return X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
 

@@ -1,0 +1,157 @@
+"""What kind of numbers data are, found by looking at them: grey levels, ink, measurements, counts."""
+
+import numpy as np
+
+from aevb.data.checks import are_constant
+
+MAX_SAMPLE_ROWS, MAX_SAMPLE_VALUES = 2000, 2_000_000
+LEVELS_IN_A_BYTE = 256
+MIN_PIXELS = 64  # columns from which whole numbers in 0 ... 255 that are not bytes are taken for images
+MAX_EQUAL_PAIRS = 0.1
+MIN_ROWS_TO_JUDGE = 20
+
+
+def sample_rows(X: np.ndarray) -> np.ndarray:
+    """Return rows from all over X, few enough to look at each value."""
+    most = min(MAX_SAMPLE_ROWS, max(MAX_SAMPLE_VALUES // X.shape[1], 100))
+    return X if len(X) <= most else X[np.linspace(0, len(X) - 1, most).astype(int)]
+
+
+def are_grey_levels(sample: np.ndarray, low: float, high: float) -> bool:
+    """Whether numbers are levels between black and white, all in one unit.
+
+    Bytes are, if they are 0 and 1 alone or reach beyond 127: smaller ones are counts. Other numbers are if they lie in
+    [0, 1] at equal steps of at least 1/256, or if they are whole numbers up to 255 in at least 64 columns.
+
+    Args:
+        sample: Rows (n, D) of the data.
+        low: The smallest value of all data.
+        high: The largest.
+
+    Example:
+        >>> are_grey_levels(np.array([[0, 3], [7, 2]], np.uint8), 0, 7)
+        False
+    """
+    if not (low >= 0 and high < LEVELS_IN_A_BYTE):
+        return False
+    if high <= 1:
+        return _has_equal_steps(np.unique(sample))
+    if sample.dtype != np.uint8 and (sample.shape[1] < MIN_PIXELS or np.any(sample % 1)):
+        return False
+    return high >= LEVELS_IN_A_BYTE / 2
+
+
+def _has_equal_steps(values):
+    """Whether these numbers in [0, 1], ascending, are multiples of 1/n for an n of at most 256."""
+    if len(values) > LEVELS_IN_A_BYTE + 1:
+        return False
+    values = values.astype(np.float64)
+    steps = np.round(1 / np.min(np.diff(values, prepend=-1.0)))
+    return bool(steps <= LEVELS_IN_A_BYTE and np.all(np.abs(values * steps - np.round(values * steps)) < 0.02))
+
+
+def look_binary(values: np.ndarray, are_levels: bool) -> bool:
+    r"""Whether values in [0, 1] can stand for probabilities of a binary variable, as ink on paper does.
+
+    A binary draw with probability x has variance x (1 - x). Where these, on average, exceed the variance of x itself, a
+    draw is more noise than data. Measured: MNIST has 0.2 times as much noise as data, handwritten digits of 8 x 8
+    pixels 0.5, Frey Face 6.7, scaled tables 1.4 to 13. Columns that hold nothing but 0 and 1 have no say.
+
+    Args:
+        values: (n, D), in [0, 1].
+        are_levels: Whether all columns are in one unit, so that differences between columns count as data.
+    """
+    grey = values[:, np.any((values > 0) & (values < 1), axis=0)].astype(np.float64)
+    if not grey.size:
+        return True
+    variance = grey.var() if are_levels else np.mean(grey.var(axis=0))
+    return bool(variance == 0 or np.mean(grey * (1 - grey)) <= variance)
+
+
+def choose_likelihood(sample: np.ndarray, low: float, high: float, are_levels: bool) -> tuple[str, str]:
+    """Return the likelihood for data, and the reason in words.
+
+    Args:
+        sample: Rows (n, D) of the data.
+        low: The smallest value of all data.
+        high: The largest.
+        are_levels: See :func:`are_grey_levels`.
+    """
+    if np.isin((low, high), (0, 1)).all() and np.isin(sample, (0, 1)).all():
+        return "bernoulli", "all values are 0 or 1"
+    scale = 1 / 255 if sample.dtype == np.uint8 and are_levels else 1
+    if not (low >= 0 and high * scale <= 1):
+        if sample.dtype == np.uint8:
+            return "gaussian", f"the bytes reach no further than {high}, so they are counts and not grey levels"
+        return "gaussian", "not all values lie in [0, 1]"
+    if look_binary(sample * np.float32(scale), are_levels):
+        return "bernoulli", "the values in [0, 1] are mostly near 0 and 1, as ink on paper"
+    if are_levels:
+        return "sigmoid-gaussian", "the grey levels fill the range between black and white, as in photographs"
+    if are_constant(sample.min(axis=0), sample.max(axis=0)).any():
+        return "sigmoid-gaussian", "the values lie in [0, 1], and some columns are constant, as the border of images"
+    return "gaussian", "the values in [0, 1] are mostly far from 0 and 1, as scaled measurements"
+
+
+def discrete_columns(sample: np.ndarray) -> np.ndarray:
+    """Return the numbers of the columns on which a density says little: those that repeat a few values.
+
+    A column counts if two rows chosen at random have the same value in more than a tenth of the cases: categories,
+    codes, small counts (Poisson up to a mean of 7), and measurements that are often exactly 0. Rounded measurements do
+    not: in iris 3 to 7% of the pairs are equal. Constant columns are not among them.
+
+    Args:
+        sample: (n, D), rows of the data.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> discrete_columns(np.c_[rng.normal(size=100).round(1), rng.poisson(3, 100)]).tolist()
+        [1]
+    """
+    num_rows = len(sample)
+    if num_rows < MIN_ROWS_TO_JUDGE:
+        return np.zeros(0, int)
+    ordered = np.sort(sample, axis=0)
+    is_new = np.ones(ordered.shape, bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    # In its run of equal values, the r-th of them has r - 1 equals before it: the sum counts pairs.
+    number = np.arange(num_rows)[:, None]
+    before = number - np.maximum.accumulate(np.where(is_new, number, 0), axis=0)
+    share = before.sum(axis=0) / (num_rows * (num_rows - 1) / 2)
+    return np.flatnonzero((share > MAX_EQUAL_PAIRS) & (share < 1))
+
+
+def dequantize(X, columns=None, random_state=0) -> np.ndarray:
+    r"""Return data with uniform noise added to columns that take few values, so that a density has meaning there.
+
+    Noise between 0 and one step, the smallest difference between two values of the column, spreads each value over a
+    cell of its own. For steps of 1, the average log density of the result is a lower bound of the log probability of
+    the discrete values:
+
+    .. math:: E_u[\log p(x + u)] \le \log \int p(x + u)\, du = \log P(x), \quad u \sim U(0, 1)
+
+    (L. Theis, A. van den Oord and M. Bethge, "A note on the evaluation of generative models", 2016). Other steps s add
+    log s for each column. Only the order of the values matters for what is learned of a category: one-hot columns suit
+    a model better than numbers of categories.
+
+    Args:
+        X: (n, D), numbers.
+        columns: Numbers of the columns; None for those that :func:`discrete_columns` finds.
+        random_state: As in scikit-learn.
+
+    Returns:
+        (n, D), float64.
+
+    Example:
+        >>> X = np.repeat([[0.0], [1.0], [3.0]], 10, axis=0)
+        >>> np.array_equal(np.floor(dequantize(X)), X)
+        True
+    """
+    from sklearn.utils import check_random_state
+
+    rng, X = check_random_state(random_state), np.array(X, np.float64)
+    for column in discrete_columns(sample_rows(X)) if columns is None else np.ravel(columns):
+        values = np.unique(X[:, column])
+        if len(values) > 1:
+            X[:, column] += np.min(np.diff(values)) * rng.uniform(size=len(X))
+    return X
