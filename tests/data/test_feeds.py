@@ -148,8 +148,8 @@ def wrong(feed):
     ("X", "words"),
     [
         (lambda: iter(()), "X gave no batches in pass 1"),
-        (lambda: 3, r"X\(\) returned int; a function has to return an iterator"),
-        (partial(next, repeat(batches(700))), "X gave no batches in pass 2.*begin anew"),
+        (lambda: 3, r"X\(\) returned int; a function must return an iterator"),
+        (partial(next, repeat(batches(700))), "X gave no batches in pass 2.*start over"),
         (iter([NUMBERS[:600], NUMBERS[:5].astype(float)]), r"batch 1 \(from 0\), pass 1: its numbers are float64"),
         (
             partial(next, iter([iter([NUMBERS[:600].astype(np.uint8)]), batches(600)])),

@@ -4,12 +4,12 @@ import time
 import jax.numpy as jnp
 import pytest
 
-from aevb.inference.parallel import SharedProgress, leaves_a_core, side_by_side
+from aevb.inference.parallel import SharedProgress, leaves_a_core, run_in_parallel
 
 
 @pytest.mark.float64
 def test_threads_compute_in_the_precision_of_the_caller():
-    results = side_by_side(lambda n: jnp.ones(n) / 3, [1, 2, 3], lambda: None)
+    results = run_in_parallel(lambda n: jnp.ones(n) / 3, [1, 2, 3], lambda: None)
     assert [result.shape for result in results] == [(1,), (2,), (3,)]
     assert {result.dtype for result in results} == {jnp.dtype("float64")}
 
@@ -26,7 +26,7 @@ def test_when_one_batch_fails_the_others_stop_at_their_next_report():
             report(0.5)
 
     with pytest.raises(KeyboardInterrupt):
-        side_by_side(run, ["bad", "endless"], shared.stop)
+        run_in_parallel(run, ["bad", "endless"], shared.stop)
 
 
 def test_shares_of_batches_add_up_and_never_fall():
@@ -50,5 +50,5 @@ def test_programs_with_lapack_leave_a_core():
         running.remove(value)
         return value
 
-    assert side_by_side(program, range(20), lambda: None) == list(range(20))
+    assert run_in_parallel(program, range(20), lambda: None) == list(range(20))
     assert max(most) <= max((os.cpu_count() or 1) - 1, 1)

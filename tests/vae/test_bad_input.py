@@ -111,7 +111,7 @@ def _no_compiling(monkeypatch):
         monkeypatch.setattr(f"aevb.{name}", work)
     monkeypatch.setattr("aevb.tasks.conditional._complete", work)
     monkeypatch.setattr("aevb.tasks.restoration.most_likely_std", work)
-    monkeypatch.setattr("aevb.inference.marginal_likelihood.side_by_side", work)
+    monkeypatch.setattr("aevb.inference.marginal_likelihood.run_in_parallel", work)
     monkeypatch.setattr("aevb.experiments.parallel_curves._run_here", work)
 
 

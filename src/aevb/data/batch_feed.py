@@ -1,4 +1,4 @@
-"""Batches that a program gives one after the other: a generator, an iterable such as a data loader, or a callable.
+"""Batches from a generator, an iterable such as a data loader, or a callable.
 
 Paper: §2.
 """
@@ -16,15 +16,15 @@ from aevb.data.chunks import max_steps, numbered, regroup
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
 from aevb.training.feed import RowNames, streamed_chunk
 
-MAX_STEPS = 50  # of a chunk: data that arrive shall not wait long
+MAX_STEPS = 50  # of a chunk: arriving data should not wait long
 STRETCH = 20  # chunks that become a row of the history, if a pass is longer
 
 
 class BatchFeed:
-    """Chunks of rows from batches of any length, in the order in which they come; each chunk is shuffled.
+    """Chunks of rows from batches of any length, in the order of arrival; each chunk is shuffled.
 
     Args:
-        X: An iterator, which is passed once; or an iterable or a function that returns one, for several passes.
+        X: An iterator, which is consumed once; or an iterable or a function that returns one, for several passes.
         read: ``read(batch, is_first)`` checks a batch and returns its rows, or raises a ValueError.
         batch_size: M.
 
@@ -38,9 +38,9 @@ class BatchFeed:
 
     def __init__(self, X: Any, read: Callable[[Any, bool], np.ndarray], batch_size: int):
         self.end = "end_of_data" if hasattr(X, "__next__") else "max_epochs"
-        self.scale = 1.0  # what a stored number is multiplied by; known when the first rows were looked at
+        self.scale = 1.0  # factor for stored numbers; known after the first rows have been checked
         self._X, self._read = X, read
-        self._dtype = None  # of the first batch, and so of all
+        self._dtype = None  # of the first batch; all others must match
         arrays = self._matrices(1)
         first = next(arrays)
         row_bytes = first.shape[1] * first.dtype.itemsize
@@ -48,11 +48,11 @@ class BatchFeed:
         size, head = self._plan.samples_per_chunk, [first]
         while sum(map(len, head)) < size and (rows := next(arrays, None)) is not None:
             head.append(rows)
-        self.head = np.concatenate(head)  # whole batches, a chunk of rows or a little more
+        self.head = np.concatenate(head)  # whole batches: one chunk of rows or slightly more
         self._first_pass = regroup(numbered(chain([self.head], arrays)), size)
 
     def samples(self, max_epochs: int) -> None:
-        """Nobody knows how many samples a run will see."""
+        """Return None: the number of samples is unknown."""
 
     def first(self) -> tuple[Source, np.ndarray]:
         """Return the rows of the first chunk."""
@@ -60,7 +60,7 @@ class BatchFeed:
         return Source(rows, self.scale), np.arange(len(rows))
 
     def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
-        """Give a pass, or parts of it if it is long."""
+        """Yield each pass, in parts if it is long."""
         numbers = count()
         for epoch in range(1, 1 + (1 if self.end == "end_of_data" else max_epochs)):
             with closing(read_ahead(self._chunks(epoch, key, numbers))) as chunks:
@@ -72,15 +72,15 @@ class BatchFeed:
         arrays = self._first_pass if epoch == 1 else regroup(numbered(self._matrices(epoch)), size)
         for place, (rows, row_numbers) in enumerate(arrays):
             plan = self._plan
-            if len(rows) < size:  # the last ones of a pass: a program of their own, the same for all equal passes
+            if len(rows) < size:  # the end of a pass: its own program, the same for all passes of equal length
                 plan = replace(ChunkPlan.of(len(rows), plan.batch_size, plan.num_steps), num_chunks=1)
                 if place and 2 * len(rows) < self._plan.batch_size:
-                    return  # too few for a gradient like the others'
+                    return  # too few for a comparable gradient
             names = RowNames(row_numbers, f"pass {epoch}")
             yield streamed_chunk(next(numbers), plan, rows[: plan.samples_per_chunk], names, self.scale, key)
 
     def _matrices(self, epoch):
-        """Give the rows of each batch of a pass, all of one width and type."""
+        """Yield the rows of each batch of a pass, all of the same width and type."""
         number = None
         for number, batch in enumerate(self._start()):
             try:
@@ -88,20 +88,20 @@ class BatchFeed:
                 if self._dtype is not None and rows.dtype != self._dtype:
                     first = "batch 0 of pass 1" if epoch > 1 else "batch 0"
                     raise ValueError(
-                        f"its numbers are {rows.dtype}, those of {first} are {self._dtype}. Give one type."
+                        f"its dtype is {rows.dtype}, but that of {first} is {self._dtype}. Use one type throughout."
                     )
             except ValueError as error:
                 raise ValueError(f"batch {number} (from 0), pass {epoch}: {error}{_hint(batch)}") from error
             self._dtype = rows.dtype
             yield rows
         if number is None:
-            again = " A function or an iterable has to begin anew each time." if epoch > 1 else ""
+            again = " A function or an iterable must start over each time." if epoch > 1 else ""
             raise ValueError(f"X gave no batches in pass {epoch}. Give rows, arrays of shape (n, D).{again}")
 
     def _start(self) -> Iterable:
         batches: Any = self._X() if callable(self._X) else self._X
         if not hasattr(batches, "__iter__"):
-            raise ValueError(f"X() returned {type(batches).__name__}; a function has to return an iterator of batches.")
+            raise ValueError(f"X() returned {type(batches).__name__}; a function must return an iterator of batches.")
         return batches
 
 

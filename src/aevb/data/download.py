@@ -1,7 +1,7 @@
-"""Files from the network: checked by their hash, whole or not at all, and fetched once.
+"""Files from the network: verified by their hash, written atomically, and downloaded once.
 
-A file comes over TLS where its publisher offers that. Two sets are published over plain HTTP besides: there the hash,
-which is part of this program, is what keeps a changed file out.
+Files are downloaded over TLS where the publisher offers it. Two data sets are also published over plain HTTP; there the
+hash, which is part of this program, protects against changed files.
 """
 
 import gzip
@@ -17,18 +17,18 @@ from aevb.files import digest, written_whole
 
 _BLOCK = 2**18
 _TIMEOUT = 30  # seconds without a byte
-_MOST = 2**30  # a gzip file may say anything about its content
+_MOST = 2**30  # bytes to decompress at most: a gzip file may claim any size
 
 
 class RemoteFile(NamedTuple):
     """A file and where it is published.
 
     Args:
-        name: Of the file.
-        urls: Addresses that hold the same bytes, tried in this order.
-        digest: ``"sha256:..."`` or ``"md5:..."`` of the file; empty if whoever asks checks what it holds.
-        max_bytes: More than its size; a longer answer is refused.
-        content_digest: Of what a gzip file holds, where copies with other headers go round.
+        name: File name.
+        urls: URLs of the same bytes, tried in this order.
+        digest: ``"sha256:..."`` or ``"md5:..."`` of the file; empty if the caller checks the contents.
+        max_bytes: Upper limit on its size; a longer response is an error.
+        content_digest: Digest of the contents of a gzip file, where copies with different headers exist.
     """
 
     name: str
@@ -39,13 +39,13 @@ class RemoteFile(NamedTuple):
 
 
 def data_folders() -> list[Path]:
-    """Return where data sets are looked for: the folder of ``AEVB_DATA``, if it is set, and the cache."""
+    """Return the folders that are searched for data sets: ``AEVB_DATA``, if it is set, and the cache."""
     named = os.environ.get("AEVB_DATA")
     return [*([Path(named)] if named else []), cache_folder()]
 
 
 def cache_folder() -> Path:
-    """Return where downloads are kept: the folder of ``AEVB_CACHE``, or this system's place for such things."""
+    """Return the folder for downloads: ``AEVB_CACHE``, or the cache folder of this system."""
     if named := os.environ.get("AEVB_CACHE"):
         return Path(named)
     from platformdirs import user_cache_path
@@ -54,20 +54,20 @@ def cache_folder() -> Path:
 
 
 def find(folder: str, name: str) -> Path | None:
-    """Return the first place that has this file, if any."""
+    """Return the path of this file in the first folder that has it, or None."""
     return next((path for base in data_folders() if (path := base / folder / name).is_file()), None)
 
 
 def fetch(file: RemoteFile, path: Path, report: Callable[[int], None] = lambda size: None) -> Path:
-    """Download a file from the first address that gives it unchanged.
+    """Download a file from the first URL that returns it unchanged.
 
     Args:
-        file: Which.
-        path: Where it shall be; it is there whole and checked, or not at all.
+        file: The file to download.
+        path: Where to write it; it appears there complete and verified, or not at all.
         report: Called with the bytes received so far.
 
     Raises:
-        DataFileError: No address gave it; why is said for each.
+        DataFileError: No URL worked; the message gives the reason for each.
     """
     failures = []
     for url in file.urls:
@@ -84,18 +84,18 @@ def fetch(file: RemoteFile, path: Path, report: Callable[[int], None] = lambda s
 
 
 def check(file: RemoteFile, path: Path) -> None:
-    """Refuse a file whose hash is another.
+    """Check the hash of a file.
 
     Raises:
-        DataFileError: Saying both hashes.
+        DataFileError: The hash differs; the message gives both.
     """
     if not file.digest:
         return
-    kind, wanted = file.digest.split(":")
+    kind, expected = file.digest.split(":")
     found = digest(path.read_bytes(), kind)
-    if found == wanted or (file.content_digest and _content_digest(path, kind) == file.content_digest.split(":")[1]):
+    if found == expected or (file.content_digest and _content_digest(path, kind) == file.content_digest.split(":")[1]):
         return
-    raise DataFileError(f"{path.name}: its {kind.upper()} is {found}, it should be {wanted}. The file was changed.")
+    raise DataFileError(f"{path.name}: its {kind.upper()} is {found}, expected {expected}. The file was changed.")
 
 
 def _content_digest(path, kind):
@@ -113,13 +113,13 @@ def _receive(file, url, scratch, report):
         while block := answer.read(_BLOCK):
             size += len(block)
             if size > file.max_bytes:
-                raise DataFileError(f"the answer is longer than {file.max_bytes:,} bytes")
+                raise DataFileError(f"the response is longer than {file.max_bytes:,} bytes")
             output.write(block)
             report(size)
 
 
 class _NoDowngrade(urllib.request.HTTPRedirectHandler):
-    """Redirections that leave TLS are refused."""
+    """Rejects redirects from HTTPS to an unencrypted URL."""
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         if req.type == "https" and not newurl.startswith("https:"):
@@ -127,7 +127,7 @@ class _NoDowngrade(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-# No file: or ftp: addresses, whatever a redirection says.
+# No file: or ftp: URLs, even after a redirect.
 _OPENER = urllib.request.OpenerDirector()
 for _handler in (
     urllib.request.ProxyHandler(),

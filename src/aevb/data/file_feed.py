@@ -1,10 +1,10 @@
-"""Data larger than memory: chunks of rows from random places of the files, read ahead in a thread.
+"""Data larger than memory: chunks of rows from random places in the files, read ahead in a thread.
 
-How random is it? The files are cut into pieces: of a `.npy` at most 256 KiB, row groups of Parquet, whole `.npz` files.
-Each epoch visits all pieces in a new random order, up to 32 of them in turns, and each chunk of steps is shuffled
-perfectly. So a minibatch mixes rows from at least 32 random pieces (fewer only where so many large ones do not fit into
-memory, or do not exist), and rows that are neighbours in a file are in the same chunk, though seldom in the same
-minibatch. The order is a function of the run's key and the epoch.
+How random is it? The files are split into pieces: up to 256 KiB of a `.npy` file, row groups of Parquet, whole `.npz`
+files. Each epoch visits all pieces in a new random order, up to 32 of them in turn, and each chunk of steps is fully
+shuffled. A minibatch therefore mixes rows from at least 32 random pieces (fewer only if that many do not fit into
+memory or do not exist). Rows that are neighbours in a file are in the same chunk, but rarely in the same minibatch.
+The order is a function of the run's key and the epoch.
 
 Paper: §2.
 """
@@ -29,20 +29,20 @@ from aevb.data.tables import Table
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
 from aevb.training.feed import RowNames, generator, streamed_chunk
 
-PIECE_BYTES = 2**18  # of a file that can be cut anywhere: large enough to be read at full speed
-MAX_OPEN = 32  # pieces that a chunk mixes at least
-OPEN_BYTES = 2**28  # of pieces that are read as a whole
+PIECE_BYTES = 2**18  # of a file that can be split anywhere: large enough to be read at full speed
+MAX_OPEN = 32  # pieces that a chunk mixes
+OPEN_BYTES = 2**28  # of pieces that can only be read as a whole
 
 T = TypeVar("T")
 
 
 class Piece(NamedTuple):
-    """Rows that lie together in a file."""
+    """Consecutive rows of a file."""
 
     table: Table
     start: int
     stop: int
-    number: int  # of its first row, counted over all tables
+    number: int  # index of its first row, counted over all tables
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class FileFeed:
 
     Args:
         tables: The data.
-        scale: What a stored number is multiplied by.
+        scale: Factor for stored numbers.
         batch_size: M.
-        other_rows: Numbers of the rows that are not learned from, counted over all tables, ascending.
-        held_out: Those of them that judge convergence, if there are any.
-        checksum: Of all rows, see :class:`aevb.data.scan.Scan`.
+        other_rows: Indices of the rows that are not used in training, counted over all tables, ascending.
+        held_out: Those of them that are used to detect convergence, if there are any.
+        checksum: Checksum of all rows, see :class:`aevb.data.scan.Scan`.
     """
 
     tables: list[Table]
@@ -73,11 +73,11 @@ class FileFeed:
 
     @cached_property
     def plan(self) -> ChunkPlan:
-        """How an epoch is cut into chunks."""
+        """How an epoch is split into chunks."""
         return ChunkPlan.of(self.num_rows, self.batch_size, max_steps(row_bytes(self.tables[0]), self.batch_size))
 
     def samples(self, max_epochs: int) -> int:
-        """Return how many samples a run sees at the most."""
+        """Return the maximum number of samples in a run."""
         return max_epochs * self.plan.samples_per_epoch
 
     def first(self) -> tuple[Source, np.ndarray]:
@@ -87,26 +87,26 @@ class FileFeed:
 
     @property
     def fingerprint(self) -> str:
-        """A checksum of the data: their form, all rows, and which of them are learned from in which batches."""
+        """A checksum of the data: their shape, all rows, and which of them are used in which batches."""
         tables = [(Path(table.name).name, table.num_rows, table.num_columns, str(table.dtype)) for table in self.tables]
         held_out = [] if self.held_out is None else [self.held_out[0].rows]
         return checksum([self.other_rows, *held_out], f"{tables} {self.checksum} {self.scale} {self.plan}")
 
     def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
-        """Give the epochs."""
+        """Yield the epochs."""
         for epoch in self.plan.epochs(first, max_epochs):
             with closing(read_ahead(self._chunks(key, epoch))) as chunks:
                 yield epoch + 1, chunks
 
     def _chunks(self, key, epoch):
-        plan = replace(self.plan, num_chunks=1)  # a chunk's data are all there
+        plan = replace(self.plan, num_chunks=1)  # each chunk has its own data
         chunks = regroup(self._slices(key, epoch), plan.samples_per_chunk)
         of = "the data" if len(self.tables) == 1 else f"the data, counted over all {len(self.tables)} files"
         for number, (rows, row_numbers) in zip(self.plan.chunks_of(epoch), chunks, strict=False):
             yield streamed_chunk(number, plan, rows, RowNames(row_numbers, of), self.scale, key)
 
     def _slices(self, key, epoch):
-        """Give the epoch's rows and their numbers, some at a time, without those held out."""
+        """Yield the epoch's rows and their indices, a few at a time, without the held-out rows."""
         size = max(self.plan.samples_per_chunk // MAX_OPEN, 1)
         pieces = self._pieces(size)
 
@@ -119,7 +119,7 @@ class FileFeed:
 
         largest = max((piece.stop - piece.start) * row_bytes(piece.table) for piece in pieces)
         num_open = min(max(OPEN_BYTES // largest, 2), MAX_OPEN)
-        order = generator(key, epoch, 1).permutation(len(pieces))  # the 1 sets it apart from the shuffles of chunks
+        order = generator(key, epoch, 1).permutation(len(pieces))  # the 1 distinguishes it from the shuffling of chunks
         return in_turns((pieces[number] for number in order), read, num_open)
 
     def _pieces(self, size):
@@ -133,12 +133,12 @@ class FileFeed:
 
 
 def row_bytes(table: Table) -> int:
-    """Return the size of a row."""
+    """Return the size of a row in bytes."""
     return table.num_columns * table.dtype.itemsize
 
 
 def in_turns(pieces: Iterable[Piece], read: Callable[[Piece], Iterator[T]], num_open: int) -> Iterator[T]:
-    """Read several pieces side by side, some rows of each in turn; where one ends the next begins."""
+    """Read several pieces in turn, a few rows at a time; when one ends, the next one starts."""
     waiting = map(read, pieces)
     reading = deque(islice(waiting, num_open))
     while reading:

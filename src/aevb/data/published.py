@@ -1,9 +1,9 @@
-"""The data sets of the paper and the literature, as their publishers have them: downloaded once, then read from disk.
+"""The data sets of the paper and the literature, as published: downloaded once, then read from disk.
 
-Splits are those of the literature. MNIST and Fashion-MNIST: the first 50,000 training images, the 10,000 after them for
-validation, and the test images. Binarized MNIST is published in three parts. Frey Face is a film, and has no split: its
-frames are cut into blocks of 20, and of ten blocks the ninth is for validation and the tenth for testing, so that few
-test images have a neighbour among the training images.
+Splits are those used in the literature. MNIST and Fashion-MNIST: the first 50,000 training images, the remaining 10,000
+for validation, and the test images. Binarized MNIST is published in three parts. Frey Face is a film without a
+published split: its frames are cut into blocks of 20; of every ten blocks the ninth is for validation and the tenth for
+testing, so that few test images have a neighbour among the training images.
 """
 
 import bz2
@@ -23,12 +23,12 @@ from aevb.data.tables import DataFileError
 from aevb.files import digest as digest_of
 from aevb.files import written_whole
 
-Report = Callable[[str, int, int], None]  # (file, bytes received, bytes at the most)
-Parts = dict[str, np.ndarray]  # train, valid, test: numbers of rows
+Report = Callable[[str, int, int], None]  # (file, bytes received, maximum bytes)
+Parts = dict[str, np.ndarray]  # train, valid, test: row indices
 
 
 class Contents(NamedTuple):
-    """Rows, labels if there are any, and the numbers of the rows of each part."""
+    """Rows, labels if there are any, and the row indices of each part."""
 
     rows: np.ndarray
     labels: np.ndarray | None
@@ -36,24 +36,24 @@ class Contents(NamedTuple):
 
 
 class Published(NamedTuple):
-    """How a published data set comes to this machine, and from its files into memory."""
+    """How a published data set is downloaded and read."""
 
     folder: str  # below the cache or AEVB_DATA
-    files: tuple[str, ...]  # what is kept there
-    get: Callable[["Published", Path, Report], None]  # downloads into a folder what it lacks
+    files: tuple[str, ...]  # the files in that folder
+    get: Callable[["Published", Path, Report], None]  # downloads missing files into a folder
     read: Callable[["Published", list[Path]], Contents]
     remote: tuple[RemoteFile, ...]
     image_shape: tuple[int, int]
 
 
 def paths(published: Published) -> list[Path] | None:
-    """Return where its files are; None if one of them is not here."""
+    """Return the paths of its files; None if one of them is missing."""
     found = [download.find(published.folder, name) for name in published.files]
     return None if None in found else found  # pyright: ignore[reportReturnType]
 
 
 def obtain(published: Published, report: Report = lambda *_: None) -> list[Path]:
-    """Return where its files are, after downloading them if need be.
+    """Return the paths of its files, after downloading them if necessary.
 
     Raises:
         DataFileError: They could not be downloaded.
@@ -69,7 +69,7 @@ def obtain(published: Published, report: Report = lambda *_: None) -> list[Path]
 
 
 def read(published: Published, report: Report = lambda *_: None) -> Contents:
-    """Return its contents, after downloading them if need be.
+    """Return its contents, after downloading them if necessary.
 
     Raises:
         DataFileError: They could not be downloaded, or a file is not what was published.
@@ -140,10 +140,10 @@ def _read_binarized(published, files):
 def _check_bits(parts, path):
     bits = np.packbits(np.concatenate(parts), axis=1)
     if [len(part) for part in parts] != list(_PARTS.values()) or digest_of(bits.tobytes()) != _BITS_SHA256:
-        raise DataFileError(f"{path}: these are not the bits of the binarized MNIST that was published.")
+        raise DataFileError(f"{path}: these are not the bits of the published binarized MNIST.")
 
 
-# ---- Frey Face: one array inside of a file of another program -------------------------------------------------------
+# ---- Frey Face: one array inside an R or MATLAB file ----------------------------------------------------------------
 
 _FREY = (1965, 28, 20)
 _PIXELS_SHA256 = "2438ba4f0d2a6bd8bac43de756141eaa33c8d248dd613d464bdb1210d9b7af78"
@@ -166,7 +166,7 @@ def _get_frey(published, folder, report):
 
 
 def _from_rda(path):
-    """Find the integers in a file of R: a big-endian count, and so many big-endian numbers, column by column."""
+    """Read the integers in an R data file: a big-endian count, then that many big-endian numbers, in column order."""
     num_images, height, width = _FREY
     count = num_images * height * width
     with _reading(path):
@@ -201,7 +201,7 @@ def _check_pixels(images, path):
         raise DataFileError(f"{path}: these are not the pixels of Frey Face.")
 
 
-# ---- what they share ------------------------------------------------------------------------------------------------
+# ---- shared ---------------------------------------------------------------------------------------------------------
 
 
 def _keep(path, **arrays):
@@ -214,7 +214,7 @@ def _reading(path):
     try:
         yield
     except (OSError, ValueError, KeyError, EOFError, IndexError, zipfile.BadZipFile) as error:
-        raise DataFileError(f"{path} cannot be read: {error}. Remove it, and it is downloaded anew.") from error
+        raise DataFileError(f"{path} cannot be read: {error}. Delete it to download it again.") from error
 
 
 def _idx_set(folder, bases, digests, content_digests=(None,) * 4):
@@ -275,7 +275,7 @@ PUBLISHED: dict[str, Published] = {
                 "sha256:b98840cc8c98f9158d04c46d48b40ac358134f44f1ce046db40b7376fcd5dff4",
                 5_000_000,
             ),
-            # Its own hash is not published; that of the pixels is checked in any case.
+            # The hash of this file is not published; the hash of the pixels is always checked.
             RemoteFile("frey_rawface.mat", ("https://cs.nyu.edu/~roweis/data/frey_rawface.mat",), "", 5_000_000),
         ),
         _FREY[1:],

@@ -1,4 +1,4 @@
-"""What the univariate families of this package share: they are sampled through their quantile function."""
+"""Base classes of the univariate families of this package, which are sampled through their quantile function."""
 
 from typing import Any, cast
 
@@ -10,13 +10,13 @@ from numpyro.distributions.util import promote_shapes
 
 from aevb.distributions._representable import open_unit_interval
 
-_dependent_property: Any = constraints.dependent_property  # its annotations reject the arguments it is made for
+_dependent_property: Any = constraints.dependent_property  # its annotations reject valid arguments
 
 
 class QuantileDistribution(Distribution):
     """Abstract: a univariate distribution with an `icdf`, drawn as ``icdf(u)`` with u ~ U(0, 1)."""
 
-    support: Any  # as numpyro's own families have it: a class attribute, not the property that the base class declares
+    support: Any  # a class attribute, as in numpyro's own families, not the property that the base class declares
 
     def sample(self, key: Array, sample_shape=()):
         """Draw with shape ``sample_shape + batch_shape``, differentiable in the parameters."""

@@ -1,6 +1,6 @@
-"""Numbers pushed just inside an open set, where floating point rounds onto its boundary.
+"""Move numbers that floating point rounded onto the boundary of an open set just inside it.
 
-At the boundary quantiles and log densities are infinite; one rounding error inside they are not.
+On the boundary, quantiles and log densities are infinite; one rounding error inside they are finite.
 """
 
 import jax.numpy as jnp

@@ -1,9 +1,9 @@
 """Approach 3: composition. A variable expressed through others that are already reparameterized.
 
-The paper makes a gamma variable from a sum of exponential ones, which needs a whole-numbered shape, and Beta,
-Chi-squared and F variables from several gammas. Here a gamma or a beta variable comes from a single uniform one,
-through its quantile function: any shape is allowed, and each draw's gradient is the conditional expectation, given z,
-of what several noise variables would give, so its variance is the least.
+The paper makes a gamma variable from a sum of exponential ones, which needs an integer shape, and Beta, Chi-squared and
+F variables from several gammas. Here a gamma or a beta variable comes from a single uniform one, through its quantile
+function: any shape is allowed, and the gradient of a draw is the conditional expectation, given z, of the gradient with
+several noise variables, so its variance is the smallest.
 
 Paper: §2.4.
 """
@@ -38,14 +38,14 @@ def beta(q, epsilon):
 
 @register(dist.Dirichlet, uniform_noise)
 def dirichlet(q, epsilon):
-    # Gamma variates over their sum; as logarithms, because at small concentrations all of them underflow.
+    # Gamma variates divided by their sum, as logarithms because at small concentrations all of them underflow.
     z = jax.nn.softmax(log_gamma_quantile(q.concentration, epsilon), axis=-1)
     return open_unit_interval(z)
 
 
 @register(FisherSnedecor, uniform_noise)
 def fisher_snedecor(q, epsilon):
-    return positive(q.icdf(epsilon))  # the odds of a beta variate over those of its mean
+    return positive(q.icdf(epsilon))  # the odds of a beta variate divided by those of its mean
 
 
 # Wrapped distributions follow from their parts; LogNormal, the exponential of a Gaussian, is one of these.

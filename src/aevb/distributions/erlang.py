@@ -1,4 +1,4 @@
-"""The Erlang distribution: the sum of a whole number of exponential waiting times."""
+"""The Erlang distribution: the sum of an integer number of exponential waiting times."""
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -11,14 +11,14 @@ from aevb.distributions._quantiles import log_gamma_quantile
 
 
 class Erlang(QuantileDistribution):
-    r"""Erlang distribution, a gamma distribution whose shape is a whole number.
+    r"""Erlang distribution, a gamma distribution whose shape is an integer.
 
     .. math:: q(z) = \frac{\lambda^k z^{k-1} e^{-\lambda z}}{(k - 1)!}, \qquad z > 0
 
-    The gradient goes to the rate; the shape, being a count, has none that means anything.
+    Only the rate has a gradient; the shape is a count.
 
     Args:
-        shape: :math:`k`, a positive whole number. It is kept as the attribute ``concentration``, because ``shape`` is a
+        shape: :math:`k`, a positive integer. It is stored as the attribute ``concentration``, because ``shape`` is a
             method of every numpyro distribution.
         rate: :math:`\lambda`.
 

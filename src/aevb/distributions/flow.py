@@ -1,6 +1,6 @@
-"""Normalizing flows: a Gaussian bent by layers that are quick to apply, to undo, and to take the Jacobian of.
+"""Normalizing flows: a Gaussian transformed by layers that are cheap to apply and invert, with a cheap Jacobian.
 
-The idea is composition, §2.4's third approach: noise from N(0, I), and a transformation of it with parameters phi.
+This is composition, the third approach of §2.4: noise from N(0, I), and a transformation of it with parameters phi.
 """
 
 import jax
@@ -14,28 +14,28 @@ from aevb.arrays import filled
 from aevb.distributions.location_scale import matrix_times_vector, normal_noise
 from aevb.distributions.reparameterization import register
 
-MAX_LOG_SCALE = 2.0  # of one layer, approached softly: an exponential without a bound overflows early in learning
+MAX_LOG_SCALE = 2.0  # of one layer, approached smoothly: an unbounded exponential overflows early in training
 NUM_MOMENT_PAIRS = 500
 
 
 class Flow(Distribution):
-    r"""A Gaussian whose standard variable goes through coupling layers first.
+    r"""A Gaussian whose standard variable first passes through coupling layers.
 
     .. math:: z = \mu + \sigma \odot f_K(\dots f_1(\epsilon)), \qquad \epsilon \sim N(0, I)
 
-    A layer moves and stretches one half of its input by amounts that depend on the other half, and reverses the order:
+    A layer shifts and scales one half of its input by amounts that depend on the other half, and reverses the order:
 
     .. math:: f(a, b) = \mathrm{reverse}(a,\; e^s \odot b + t), \qquad
         (s, t) = W_2 \tanh(W_1 a + b_1) + b_2
 
-    (Dinh, Sohl-Dickstein and Bengio, "Density estimation using Real NVP", 2017.) Its inverse costs as much as itself
-    and its Jacobian is the sum of s, so draws and the densities of any points are exact and cheap. With a single
-    variable there is no other half: the flow is then a Gaussian.
+    (Dinh, Sohl-Dickstein and Bengio, "Density estimation using Real NVP", 2017.) Its inverse costs as much as the
+    layer itself and its log-determinant is the sum of s, so draws and densities at any point are exact and cheap. With
+    a single variable there is no other half: the flow is then a Gaussian.
 
     Args:
         loc: (..., J).
         scale: (..., J).
-        layers: One dictionary for each layer, see :func:`coupling_shapes`; arrays may have batch dimensions in front.
+        layers: One dictionary per layer, see :func:`coupling_shapes`; arrays may have leading batch dimensions.
 
     Example:
         >>> layers = [{name: filled(shape, 0) for name, shape in coupling_shapes(2, 8).items()}]
@@ -71,7 +71,7 @@ class Flow(Distribution):
 
     @property
     def mean(self):
-        """The average of 1000 fixed draws, 500 and their mirror images: within 0.03 standard deviations or so."""
+        """The average of 1000 fixed draws, 500 and their mirror images: accurate to about 0.03 standard deviations."""
         return jnp.mean(self._fixed_draws(), axis=0)
 
     @property
@@ -93,7 +93,7 @@ def flow(q, epsilon):
 
 
 def coupling_shapes(num_dimensions: int, width: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of a coupling layer's arrays: a network of this width, from one half to s and t of the other.
+    """Return the shapes of a coupling layer's arrays: a network of this width, from one half to s and t for the other.
 
     Args:
         num_dimensions: J.
@@ -109,12 +109,12 @@ def coupling_shapes(num_dimensions: int, width: int) -> dict[str, tuple[int, ...
 
 
 def starting_flow(key: Array, num_dimensions: int, num_layers: int = 4, width: int = 32) -> Flow:
-    """Return the flow to start learning from: N(0, I), by layers that are the identity and can leave it.
+    """Return an initial flow for training: N(0, I), with layers that start as the identity.
 
     Args:
-        key: Random key of the networks' first weights.
+        key: Random key for the initial weights of the networks.
         num_dimensions: J.
-        num_layers: K; two are needed until each variable has been moved.
+        num_layers: K; at least two are needed to transform every variable.
         width: Hidden units of each layer's network.
 
     Example:
@@ -143,7 +143,7 @@ def _undo(layer, y: Array) -> tuple[Array, Array]:
 
 
 def _halves(layer, x):
-    """Split x, and compute from its first half, which a layer leaves alone, what happens to the second."""
+    """Split x, and compute s and t for the second half from the first, which the layer leaves unchanged."""
     given, rest = jnp.split(x, [layer["weight_in"].shape[-1]], axis=-1)
     hidden = jnp.tanh(matrix_times_vector(layer["weight_in"], given) + layer["bias_in"])
     s, t = jnp.split(matrix_times_vector(layer["weight_out"], hidden) + layer["bias_out"], 2, axis=-1)

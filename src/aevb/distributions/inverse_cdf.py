@@ -1,6 +1,6 @@
 """Approach 1: a tractable inverse CDF. epsilon ~ U(0, 1) and g_phi is the inverse CDF of q.
 
-Each function below is the inverse CDF F^-1(u) of one family, written so that float32 keeps both tails.
+Each function below is the inverse CDF F^-1(u) of one family, written so that both tails are accurate in float32.
 
 Paper: §2.4.
 """

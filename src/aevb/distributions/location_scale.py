@@ -1,8 +1,8 @@
 """Approach 2: location-scale families. g(epsilon) = location + scale * epsilon, epsilon from the standard member.
 
-Where the standard member still has a parameter of its own (the degrees of freedom of Student's t, the mode of the
-triangular distribution), that parameter is part of phi too; the standard variable is then drawn through its inverse
-CDF, so that the noise is free of parameters.
+Where the standard member still has a parameter (the degrees of freedom of Student's t, the mode of the triangular
+distribution), that parameter is part of phi too; the standard variable is then drawn through its inverse CDF, so that
+the noise has no parameters.
 
 Paper: §2.4.
 """
@@ -18,18 +18,18 @@ from aevb.distributions.triangular import Triangular
 
 
 def standard_noise(family, *parameters):
-    """Return a function of q that gives epsilon from the standard member of the family."""
+    """Return a function of q that returns the noise, the standard member of the family."""
     return lambda q: elementwise(family(*parameters), q.batch_shape, q.event_shape)
 
 
 def normal_noise(num_dimensions):
-    """Return a function of q that gives epsilon ~ N(0, I) with `num_dimensions(q)` dimensions."""
+    """Return a function of q that returns the noise, N(0, I) with `num_dimensions(q)` dimensions."""
     return lambda q: elementwise(dist.Normal(0.0, 1.0), q.batch_shape, (num_dimensions(q),))
 
 
 @register(dist.Normal, standard_noise(dist.Normal, 0.0, 1.0))
 @register(dist.Laplace, standard_noise(dist.Laplace, 0.0, 1.0))
-# The logistic, on both of the paper's lists, is in inverse_cdf.py: log u - log(1 - u) is its standard member.
+# The logistic, which is on both of the paper's lists, is in inverse_cdf.py: log u - log(1 - u) is its standard member.
 def location_scale(q, epsilon):
     return q.loc + q.scale * epsilon
 
@@ -74,7 +74,7 @@ def low_rank_multivariate_normal(q, epsilon):
 
 @register(dist.MultivariateStudentT, normal_noise(lambda q: q.event_shape[0] + 1))
 def multivariate_student_t(q, epsilon):
-    # A Gaussian direction stretched by sqrt(df / chi2), with the chi-squared variable from the last coordinate.
+    # A Gaussian direction scaled by sqrt(df / chi2), with the chi-squared variable from the last coordinate.
     direction, last = epsilon[..., :-1], epsilon[..., -1:]
     df = jnp.expand_dims(q.df, -1)
     stretch = jnp.exp(-gamma_offset(df / 2, ndtr(last)) / 2)

@@ -1,4 +1,4 @@
-"""A Gaussian that remembers the logarithm of its scale."""
+"""A Gaussian parameterized by the logarithm of its scale."""
 
 import math
 
@@ -10,10 +10,10 @@ from numpyro.distributions import constraints
 
 
 class LogScaleNormal(dist.Normal):
-    r"""N(loc, exp(log_scale)²), for networks, whose output is the logarithm.
+    r"""N(loc, exp(log_scale)²), for networks that output the logarithm.
 
-    Going through the scale and back loses it: in float32 the logarithm of exp(5e-5) is wrong by a thousandth, and a KL
-    divergence from N(0, 1) by as much.
+    Converting to the scale and back loses precision: in float32 the logarithm of exp(5e-5) has a relative error of a
+    thousandth, and so has a KL divergence from N(0, 1).
 
     Args:
         loc: Mean.
@@ -39,7 +39,7 @@ class LogScaleNormal(dist.Normal):
 
 @jax.custom_jvp
 def exp_minus_line(v: Array) -> Array:
-    """Return exp(v) - 1 - v, to the last bits also near 0, where these cancel to nothing in float32.
+    """Return exp(v) - 1 - v to full precision, even near 0, where the terms cancel in float32.
 
     Example:
         >>> print(f"{exp_minus_line(jnp.float32(1e-4)):.4e}")

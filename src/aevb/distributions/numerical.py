@@ -2,11 +2,11 @@
 
 Everything happens on an unbounded coordinate y of the support (log z for a positive variable, and so on).
 Gauss-Legendre quadrature on an adaptive mesh gives the probability of each panel; a search inside one panel then finds
-F(y) = u, and differentiating that equation gives the pathwise gradient, whatever way y was found:
+F(y) = u, and differentiating that equation gives the pathwise gradient, however y was found:
 
     dy/dphi = -(dF/dphi) / q(y)
 
-Where the distribution has a differentiable `cdf` of its own, F is that; where it has an `icdf`, no search is needed.
+If the distribution has a differentiable `cdf`, it is used as F; if it has an `icdf`, no search is needed.
 
 Paper: §2.4.
 """
@@ -43,14 +43,14 @@ def _own_inverse_cdf(q, epsilon):
 
 
 def inverse_cdf(q: Distribution, u: Array) -> Array:
-    r"""Solve :math:`F(z) = u` for a univariate distribution known by its density, if only up to a constant.
+    r"""Solve :math:`F(z) = u` for a univariate distribution given by its density, possibly unnormalized.
 
     Args:
         q: Univariate distribution; its parameters receive the implicit gradient.
         u: Probabilities in [0, 1], shape ``sample_shape + q.batch_shape``.
 
     Returns:
-        Quantiles of the shape of ``u``.
+        Quantiles, with the shape of ``u``.
 
     Example:
         >>> from aevb.distributions import VonMises, numerical
@@ -62,7 +62,7 @@ def inverse_cdf(q: Distribution, u: Array) -> Array:
     """
     u = open_unit_interval(u)
     shape = jnp.broadcast_shapes(u.shape, q.batch_shape)
-    batch_shape = shape[len(shape) - len(q.batch_shape) :]  # q's own, or what q was expanded to
+    batch_shape = shape[len(shape) - len(q.batch_shape) :]  # that of q, or what q was expanded to
     rows = jnp.broadcast_to(u, shape).reshape(-1, *batch_shape)  # (S, *batch)
     z = _to_support(q, _quantile(q, rows))
     return z.reshape(shape)
@@ -86,7 +86,7 @@ def _quantile(q, u):
         excess = _mass_below(q, edges, y, panel) - u
         low, high = jnp.where(excess < 0, y, low), jnp.where(excess < 0, high, y)
         newton = y - excess * total / jnp.exp(_log_density(q, y))
-        # A Newton step that leaves the bracket, or is not a number, gives way to bisection.
+        # A Newton step that leaves the bracket or is NaN is replaced by bisection.
         update = jnp.where((newton > low) & (newton < high), newton, (low + high) / 2)
         return n + 1, update, low, high, jnp.abs(update - y) / (1 + jnp.abs(y))
 
@@ -106,7 +106,7 @@ def _quantile_jvp(primals, tangents):
     edges = _adaptive_mesh(q)
     panel = _locate(edges, y)
     _, mass_dot = jax.jvp(lambda q: _mass_below(q, edges, y, panel), (q,), (q_dot,))
-    density = positive(jnp.exp(_log_density(q, y)))  # rounding of u = 1 can carry y to where the density underflows
+    density = positive(jnp.exp(_log_density(q, y)))  # near u = 1, rounding can move y to where the density underflows
     return y, (u_dot - mass_dot) * _total_mass(q, edges) / density
 
 
@@ -121,7 +121,7 @@ def _mass_below(q, edges, y, panel):
 
 
 def _total_mass(q, edges):
-    """What the density integrates to: 1, or whatever constant the user left out."""
+    """The integral of the density: 1, or the inverse of a missing normalizing constant."""
     if _is_differentiable(_own_cdf, q):
         return jnp.ones(q.batch_shape)
     return jnp.sum(_panel_masses(q, edges[:-1], edges[1:]), axis=0)
@@ -135,12 +135,12 @@ def _own_cdf(q, y):
 
 
 def _adaptive_mesh(q):
-    """Edges of panels on which the density is smooth, (panels + 1, *batch): the worst are split again and again."""
+    """Edges of panels on which the density is smooth, (panels + 1, *batch): the worst are split repeatedly."""
     q = lax.stop_gradient(q)
     limit = _coordinate_limit(q)
     first = jnp.sinh(jnp.linspace(-jnp.arcsinh(limit), jnp.arcsinh(limit), _NUM_PANELS + 1))
     num_inner = _NUM_SPLIT * (_NUM_PARTS - 1)
-    spare = jnp.full(_NUM_ROUNDS * num_inner, first[-1])  # empty panels at the upper end, to be used up by the splits
+    spare = jnp.full(_NUM_ROUNDS * num_inner, first[-1])  # empty panels at the upper end, filled by the splits
     edges = _per_batch_element(jnp.concatenate([first, spare]), q)
     fractions = (jnp.arange(1, _NUM_PARTS) / _NUM_PARTS)[(..., *(None,) * edges.ndim)]
 
@@ -183,7 +183,7 @@ def _pick(rows, index):
 
 
 def _log_density(q, y):
-    """Log density of y, that of z times |dz/dy|."""
+    """Log density of y: the density of z times |dz/dy|."""
     low, high = _bounds(q)
     log_slope = 0.0
     if low is not None and high is not None:
@@ -199,7 +199,7 @@ def _to_support(q, y):
     """Map the real line onto the support, increasing."""
     low, high = _bounds(q)
     if low is not None and high is not None:
-        # Rounding must not reach the ends; only an end at zero can be approached further than one epsilon.
+        # Rounding must not reach the ends; only an end at zero can be approached more closely than one epsilon.
         limits = jnp.finfo(y.dtype)
         nearest = jnp.where(low == 0, limits.tiny, limits.epsneg)
         return low + (high - low) * jnp.clip(jax.nn.sigmoid(y), nearest, 1 - limits.epsneg)
@@ -211,7 +211,7 @@ def _to_support(q, y):
 
 
 def _coordinate_limit(q):
-    """Largest |y| of the mesh: everything that float can hold, short of overflow in exp(y) or y^2."""
+    """Largest |y| of the mesh: the floating-point range, short of overflow in exp(y) or y^2."""
     largest = jnp.finfo(jnp.result_type(float)).max
     is_real_line = _bounds(q) == (None, None)
     return largest**0.3 if is_real_line else 0.9 * jnp.log(largest)
@@ -224,42 +224,42 @@ def _bounds(q):
         value = getattr(q.support, name, None)
         if value is None:
             return None
-        # A mixture reports the supports of its components, along one axis more.
+        # A mixture reports the supports of its components, along an additional axis.
         return reduce(value, axis=-1) if jnp.ndim(value) > len(q.batch_shape) else value
 
     return bound("lower_bound", jnp.min), bound("upper_bound", jnp.max)
 
 
-# ---- what can be done at all -----------------------------------------------------------------------------------------
+# ---- checks ----------------------------------------------------------------------------------------------------------
 
 
 def _check_univariate_and_continuous(q):
     name = type(q).__name__
     if isinstance(q, Delta | ImproperUniform):
         raise WrongTypeError(
-            f"reparameterize({name}): it has no density that integrates to 1, so there is no inverse CDF. "
-            "Use the value of a Delta as it is, and a wide but proper distribution in place of ImproperUniform."
+            f"reparameterize({name}): its density does not integrate to 1, so there is no inverse CDF. "
+            "Use the value of a Delta directly, and a wide but proper distribution instead of ImproperUniform."
         )
     if q.support is None:
         raise WrongTypeError(
-            f"reparameterize({name}): it states no `support`; give the class one, such as constraints.real."
+            f"reparameterize({name}): it has no `support`; define one in the class, such as constraints.real."
         )
     if q.support.is_discrete:
         raise WrongTypeError(
-            f"reparameterize({name}): {name} is discrete, and no differentiable transformation of noise yields it. "
+            f"reparameterize({name}): {name} is discrete; no differentiable transformation of noise produces it. "
             "Use the score-function estimator, sum over its values, or a continuous relaxation such as "
             "numpyro.distributions.RelaxedBernoulli."
         )
     if q.event_shape:
         raise WrongTypeError(
-            f"reparameterize({name}): no route is known for it, with draws of shape {q.event_shape}. "
+            f"reparameterize({name}): no route is known for this multivariate family (event shape {q.event_shape}). "
             "Register one with @aevb.reparameterize.register, or build it from univariate parts with to_event() and "
             "TransformedDistribution."
         )
 
 
 def _is_differentiable(function, q):
-    """Whether `function(q, value)` exists and has gradients in the parameters; traced, never run."""
+    """Whether `function(q, value)` exists and is differentiable in the parameters; traced, never run."""
     value = jnp.full(q.batch_shape, 0.5)
     try:
         eqx.filter_eval_shape(eqx.filter_grad(lambda q: jnp.sum(function(q, value))), q)

@@ -13,7 +13,7 @@ class Reciprocal(BoundedDistribution):
 
     .. math:: q(z) = \frac{1}{z \log(b / a)}, \qquad a \le z \le b
 
-    numpyro has it as ``LogUniform``; this is the paper's name for it.
+    numpyro calls it ``LogUniform``; this is the paper's name.
 
     Args:
         low: :math:`a > 0`.

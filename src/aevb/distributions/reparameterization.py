@@ -1,7 +1,7 @@
-"""The reparameterization trick: z = g_phi(epsilon) with epsilon free of parameters.
+"""The reparameterization trick: z = g_phi(epsilon), where epsilon has no parameters.
 
-This file holds the dispatch; the routes of the paper's list are one file each: `inverse_cdf`, `location_scale`,
-`composition`, and `numerical` for what none of the three reaches.
+This file contains the dispatch; each of the paper's routes has its own file: `inverse_cdf`, `location_scale`,
+`composition`, and `numerical` for what none of the three covers.
 
 Paper: §2.4.
 """
@@ -31,19 +31,20 @@ def reparameterize(distribution: Distribution) -> Reparameterization:
     .. math:: z = g_\phi(\epsilon), \qquad \epsilon \sim p(\epsilon)
 
     The route is chosen from the distribution's type: location-scale or a closed-form inverse CDF where there is one, a
-    composition of other reparameterizations, and a numerical inverse CDF for any other univariate density. To teach it
-    a distribution of your own, register a function that returns the pair: ``@reparameterize.register(MyDistribution)``.
+    composition of other reparameterizations, and a numerical inverse CDF for any other univariate density. To add your
+    own distribution, register a function that returns the pair: ``@reparameterize.register(MyDistribution)``.
 
     Args:
         distribution: A continuous numpyro distribution, with any batch and event shape.
 
     Returns:
-        ``noise``, a distribution free of parameters with the same batch shape, and ``transform``, which maps noise of
-        any leading sample shape to draws of ``distribution``. ``transform`` is a pytree that carries the distribution's
-        parameters: gradients flow to them, and it can be passed through ``jit`` and ``vmap``.
+        ``noise``, a distribution without parameters and with the same batch shape, and ``transform``, which maps noise
+        of any leading sample shape to draws of ``distribution``. ``transform`` is a pytree that contains the
+        distribution's parameters: gradients flow to them, and it can be passed through ``jit`` and ``vmap``.
 
     Raises:
-        WrongTypeError: A TypeError and a ValueError: ``distribution`` is discrete, or multivariate without a route.
+        WrongTypeError: ``distribution`` is discrete, or multivariate without a route. It is both a TypeError and a
+            ValueError.
 
     Example:
         >>> import jax

@@ -31,7 +31,7 @@ class Triangular(BoundedDistribution):
 
     arg_constraints = {"low": constraints.real, "mode": constraints.real, "high": constraints.real}
     reparametrized_params = ["low", "mode", "high"]
-    mode: Any = None  # a parameter of this family: makes numpyro's read-only property of that name settable
+    mode: Any = None  # a parameter of this family; overrides numpyro's read-only property of that name
 
     def __init__(self, low, mode, high, *, validate_args=None):
         (self.low, self.mode, self.high), batch_shape = promote_parameters(low, mode, high)
@@ -50,7 +50,7 @@ class Triangular(BoundedDistribution):
         rising = value < self.mode
         distance = jnp.where(rising, value - self.low, self.high - value)
         base = jnp.where(rising, self.mode - self.low, self.high - self.mode)
-        # At the mode, also when it is an end of the interval and its base has no length, the height is 2 / width.
+        # At the mode the height is 2 / width, even when it is an end of the interval and its base has length zero.
         height = jnp.where(value == self.mode, 1, distance / jnp.where(base > 0, base, 1))
         return jnp.log(2 * height) - jnp.log(self._width)
 

@@ -1,4 +1,4 @@
-"""Inference: log p(x) of single datapoints, samples of their posteriors, and what an encoder leaves unused.
+"""Inference: log p(x) of single datapoints, samples from their posteriors, and diagnostics of the encoder.
 
-Import from the modules: BlackJAX takes half a second to load, which those who only hash rows should not pay.
+Import from the modules: BlackJAX takes half a second to load, and most code does not need it.
 """

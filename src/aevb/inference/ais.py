@@ -37,20 +37,20 @@ def ais(
         z_t \sim T_t(z | z_{t-1}) \text{ leaving } p(z)\, p(x|z)^{\beta_t} \text{ invariant}, \quad z_0 \sim p(z)
 
     Neal, "Annealed importance sampling" (2001); for decoders: Wu, Burda, Salakhutdinov and Grosse, "On the quantitative
-    analysis of decoder-based generative models" (2017). The average of w over chains is an unbiased estimate of p(x),
-    so that its logarithm is low on average. Step sizes are tuned in a first pass with a quarter of the chains, and
-    stay fixed in the second: adaptation from a chain's own past would cost the unbiasedness.
+    analysis of decoder-based generative models" (2017). The average of w over chains is an unbiased estimate of p(x);
+    its logarithm is too low on average. Step sizes are tuned in a first pass with a quarter of the chains and stay
+    fixed in the second, because adapting them to a chain's own past would bias the estimate.
 
     Args:
         generative: p(z) p(x|z).
         recognition: Not used.
         x: Datapoints, (N, D).
-        keys: One a datapoint, (N,).
-        num_samples: Temperatures, each with one transition.
-        num_chains: Chains a datapoint, over which w is averaged.
-        num_leapfrog: Leapfrog steps a transition.
+        keys: One per datapoint, (N,).
+        num_samples: Number of temperatures, each with one transition.
+        num_chains: Chains per datapoint, over which w is averaged.
+        num_leapfrog: Leapfrog steps per transition.
         schedule: ``"sigmoid"``, with small steps at both ends, or ``"linear"``.
-        progress: Called now and then with the share of the work done.
+        progress: Called from time to time with the fraction of the work done.
 
     Returns:
         Values (N,), standard errors (N,), and the diagnostics ``effective_sample_size`` in chains and ``acceptance``.
@@ -66,12 +66,12 @@ def ais(
 
 
 class Bidirectional(NamedTuple):
-    """Stochastic bounds of log p(x) for data that the model made itself, each (N,)."""
+    """Stochastic bounds on log p(x) for data simulated from the model, each (N,)."""
 
     lower: np.ndarray  # annealed from the prior: at most log p(x) on average
     upper: np.ndarray  # annealed from the posterior: at least log p(x) on average
     x: np.ndarray  # (N, D)
-    z: np.ndarray  # (N, J): what made x, an exact sample of its posterior
+    z: np.ndarray  # (N, J): the z that generated x, an exact sample from its posterior
 
 
 def bidirectional(
@@ -84,21 +84,21 @@ def bidirectional(
     schedule: str = "sigmoid",
     progress: Callable[[float], None] | None = None,
 ) -> Bidirectional:
-    r"""Bound log p(x) of simulated data from both sides; the gap says how far annealing can be trusted.
+    r"""Bound log p(x) of simulated data from both sides; the gap shows how far annealing can be trusted.
 
     .. math:: E \log \bar w_\rightarrow \le \log p(x) \le -E \log \bar w_\leftarrow
 
     with :math:`w_\rightarrow` annealed from the prior to the posterior and :math:`w_\leftarrow` from an exact posterior
-    sample, the z that made x, to the prior (Grosse, Ghahramani and Adams, "Sandwiching the marginal likelihood using
-    bidirectional Monte Carlo", 2015).
+    sample, the z that generated x, to the prior (Grosse, Ghahramani and Adams, "Sandwiching the marginal likelihood
+    using bidirectional Monte Carlo", 2015).
 
     Args:
         generative: p(z) p(x|z).
-        key: Source of the data and of all sampling.
+        key: Random key for the data and for all sampling.
         num_datapoints: N, how many x to simulate.
-        num_samples: Temperatures.
-        num_chains: Chains a datapoint in each direction; those from the posterior all start at the one exact sample.
-        num_leapfrog: Leapfrog steps a transition.
+        num_samples: Number of temperatures.
+        num_chains: Chains per datapoint and direction; those from the posterior all start at the one exact sample.
+        num_leapfrog: Leapfrog steps per transition.
         schedule: See :func:`ais`.
         progress: See :func:`ais`.
     """
@@ -111,7 +111,7 @@ def bidirectional(
     prior = _prior_samples(generative, keys, num_chains=num_chains)
     lower, _ = _anneal(generative, prior, x, _fold(keys, 2), betas, step_sizes, **options)
     exact = jnp.repeat(z[:, None], num_chains, axis=1)
-    # Step t goes from temperature t to t - 1, with the step size that was tuned for the latter.
+    # Step t goes from temperature t to t - 1, with the step size tuned for the latter.
     back = np.concatenate([step_sizes[-2::-1], step_sizes[:1]])
     upper, _ = _anneal(generative, exact, x, _fold(keys, 3), betas[::-1], back, **options)
     return Bidirectional(log_mean_exp(lower), -log_mean_exp(upper), np.asarray(x), np.asarray(z))
@@ -134,11 +134,11 @@ def temperatures(num: int, schedule: str = "sigmoid") -> np.ndarray:
 def _anneal(generative, z, x, keys, betas, step_sizes, *, num_leapfrog, progress):
     """Return log weights (N, C) of chains z (N, C, J) along betas (T + 1,) with step sizes (T, N), and acceptance (N,).
 
-    It runs in compiled chunks, so that Python wakes to report progress and to notice Ctrl-C.
+    It runs in compiled chunks; between them Python reports progress and handles Ctrl-C.
     """
     T = len(step_sizes)
     chunk = min(CHUNK, T)
-    padding = -T % chunk  # a last temperature that repeats itself adds nothing to the weights
+    padding = -T % chunk  # repeating the last temperature adds nothing to the weights
     betas = np.pad(betas, (0, padding), mode="edge").astype(np.float32)
     step_sizes = np.pad(step_sizes, ((0, padding), (0, 0)), mode="edge").astype(np.float32)
     log_weights, acceptance = np.zeros(z.shape[:2]), []
@@ -175,7 +175,7 @@ def _anneal_chunk(generative, z, x, keys, betas, step_sizes, *, num_leapfrog):
 
 
 def _tuned_step_sizes(generative, x, keys, betas, num_chains, *, num_leapfrog, progress):
-    """Return step sizes (T, N) from a pass in which they follow the acceptance of its own chains."""
+    """Return step sizes (T, N) from a separate pass that adapts them to the acceptance rate."""
     z = _prior_samples(generative, _fold(keys, 1), num_chains=max(1, num_chains // 4))
     log_step_sizes = jnp.full(len(x), jnp.log(0.5))
     T = len(betas) - 1
@@ -212,7 +212,7 @@ def _tune_chunk(generative, z, x, keys, betas, log_step_sizes, *, num_leapfrog):
 
 
 def _move_all(generative, z, x, keys, beta, step_sizes, num_leapfrog):
-    """Make one transition of each chain, (N, C, J), that leaves p(z) p(x|z)^beta invariant."""
+    """Make one transition per chain, (N, C, J), that leaves p(z) p(x|z)^beta invariant."""
 
     def move(key, z, x, step_size):
         def log_density(z):
@@ -248,8 +248,8 @@ def _average(log_weights):
     C = log_weights.shape[1]
     values = log_mean_exp(log_weights)
     relative_variance = np.var(np.exp(log_weights - values[:, None]), axis=1, ddof=1)
-    # The variance of a few chains is itself uncertain. Student's quantile in units of the normal one makes 1.96
-    # standard errors an interval of 95%: with 16 chains it covered 93.5% without.
+    # The variance over a few chains is itself uncertain. Scaling by the ratio of Student's quantile to the normal one
+    # makes 1.96 standard errors a 95% interval; without it, intervals with 16 chains covered 93.5%.
     student = stdtrit(C - 1, 0.975) / 1.96
     return values, student * np.sqrt(relative_variance / C), C / (1 + relative_variance * (C - 1) / C)
 

@@ -1,7 +1,7 @@
-"""What simple models make of the same rows: log p(x) of independent columns, PCA, factor analysis and mixtures.
+"""Simple models of the same rows: log p(x) of independent columns, PCA, factor analysis and mixtures.
 
-A deep model of a small table has to beat these to be worth its trouble. All of them are scikit-learn's, fitted to the
-same training rows, and judged by log p(x) of the same test rows in the units of the data.
+A deep model of a small table should beat these to be worth using. All of them are scikit-learn's, fitted to the same
+training rows and evaluated by log p(x) of the same test rows in the units of the data.
 """
 
 import warnings
@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-MAX_CELLS = (
-    10**6
-)  # of training data; beyond that a cubic cost per fold is no small thing, and a deep model has its place
+MAX_CELLS = 10**6  # of training data; beyond that the cubic cost per fold is high, and a deep model makes sense
 MAX_COLUMNS = 100
 NUM_FOLDS = 5
 COMPONENTS = (1, 2, 4, 8, 16, 32)  # candidates for the number of factors
@@ -23,8 +21,8 @@ class Comparison:
     """Log p(x) of test rows under several models, in nats per row, in the units of the data.
 
     Args:
-        values: Of each model by its name, log p(x) of each test row, (n,).
-        details: What was chosen for a model on the training rows, such as ``"4 factors"``; may be empty.
+        values: log p(x) of each test row, (n,), by the name of the model.
+        details: What was selected for a model on the training rows, such as ``"4 factors"``; may be empty.
 
     Example:
         >>> Comparison({"this model": np.array([-3.0, -4.0])}, {"this model": ""})
@@ -37,12 +35,12 @@ class Comparison:
 
     @property
     def means(self) -> dict[str, float]:
-        """Averages over the test rows, by name."""
+        """Average over the test rows, by name."""
         return {name: float(np.mean(values)) for name, values in self.values.items()}
 
     @property
     def std_errors(self) -> dict[str, float]:
-        """Standard errors of the averages by the choice of test rows, by name."""
+        """Standard error of the average over the test rows, by name."""
         return {name: float(np.std(values) / np.sqrt(len(values))) for name, values in self.values.items()}
 
     def __repr__(self) -> str:
@@ -54,7 +52,7 @@ class Comparison:
 
 
 def is_comparable(train: np.ndarray) -> bool:
-    """Whether the baselines suit these data: a small table without missing values or constant columns.
+    """Whether the baselines apply to these data: a small table without missing values or constant columns.
 
     Example:
         >>> is_comparable(np.eye(20)), is_comparable(np.zeros((20, 2))), is_comparable(np.ones((20, 784)))
@@ -66,18 +64,18 @@ def is_comparable(train: np.ndarray) -> bool:
 
 
 def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | None = None, seed: int = 0) -> Comparison:
-    """Fit simple models to the training rows, and return their log p(x) of the test rows.
+    """Fit simple models to the training rows, and return log p(x) of the test rows.
 
-    They are independent Gaussian columns; probabilistic PCA and factor analysis, each with the number of factors that
-    cross-validation on the training rows prefers; factor analysis with `num_factors`, if given; and a Gaussian mixture,
-    whose size and kind of covariance are chosen likewise. They see columns of mean 0 and standard deviation 1; the
+    They are independent Gaussian columns; probabilistic PCA and factor analysis, each with the number of factors
+    selected by cross-validation on the training rows; factor analysis with `num_factors`, if given; and a Gaussian
+    mixture, whose size and covariance type are selected in the same way. They are fitted to standardized columns; the
     densities are in the units of the data.
 
     Args:
         train: (N, D), real numbers, see :func:`is_comparable`.
         test: (n, D).
-        num_factors: J, of a model to be compared with.
-        seed: Of folds and of the mixtures' starts.
+        num_factors: J of the model they are compared with.
+        seed: Random seed of the folds and of the mixtures' initialization.
 
     Returns:
         A :class:`Comparison` with the names ``"independent columns"``, ``"PCA"``, ``"factor analysis"``,
@@ -110,11 +108,11 @@ def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | Non
     values = {"independent columns": _independent(train, test)}
     details = {"independent columns": ""}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of iterations that did not converge: what they reached is what is judged
+        warnings.simplefilter("ignore")  # about iterations that did not converge: the model is evaluated as it is
         for name, candidates in models.items():
             best = _best(candidates, train, seed)
             if name.startswith("factor"):
-                best.set_params(max_iter=3000, tol=1e-4)  # to convergence; folds are compared by less
+                best.set_params(max_iter=3000, tol=1e-4)  # to convergence; comparing folds needs less precision
             values[name] = best.fit(train).score_samples(test)
             details[name] = _detail(best) if len(candidates) > 1 else ""
     in_units_of_data = np.sum(np.log(std))

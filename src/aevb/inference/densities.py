@@ -1,4 +1,4 @@
-"""Densities fitted to samples of a posterior: stage two of appendix D. All are mixtures of Gaussians.
+"""Densities fitted to posterior samples: stage two of appendix D. All are mixtures of Gaussians.
 
 Paper: App. D.
 """
@@ -47,12 +47,12 @@ def fit_gaussian(z: Array, key: Array) -> GaussianMixture:
 def fit_mixture(z: Array, key: Array) -> GaussianMixture:
     """Fit a mixture of Gaussians with full covariances to samples (L, J), by expectation maximization.
 
-    It starts from samples that lie far apart, and the covariance of all samples.
+    It starts with means at samples that are far apart, and the covariance of all samples.
     """
     _, covariance = _moments(z, jnp.ones(len(z)))
     K, J = NUM_COMPONENTS, z.shape[1]
     whitening = _whitening(covariance)
-    floor = 1e-3 * covariance  # no component collapses onto a sample
+    floor = 1e-3 * covariance  # keeps components from collapsing onto a sample
 
     def em_step(mixture, _):
         log_joint = mixture.log_weights + jax.vmap(mixture.log_components)(z)  # (L, K)
@@ -69,8 +69,8 @@ def fit_mixture(z: Array, key: Array) -> GaussianMixture:
 def fit_kernel(z: Array, key: Array) -> GaussianMixture:
     """Fit a kernel density with Gaussian kernels to samples (L, J).
 
-    Its bandwidth is Scott's, and its kernels are drawn towards the mean so that the mixture has the samples' covariance
-    (West, "Approximating posterior distributions by mixtures", 1993).
+    The bandwidth is Scott's rule, and the kernels are shrunk towards the mean so that the mixture has the covariance of
+    the samples (West, "Approximating posterior distributions by mixtures", 1993).
     """
     del key
     L, J = z.shape
@@ -81,7 +81,7 @@ def fit_kernel(z: Array, key: Array) -> GaussianMixture:
     return GaussianMixture(jnp.full(L, -jnp.log(L)), means, whitenings)
 
 
-# Name -> fit(samples (L, J), key) of a density.
+# Name -> function(samples (L, J), key) that fits a density.
 DENSITIES: dict[str, Callable[[Array, Array], GaussianMixture]] = {
     "mixture": fit_mixture,
     "gaussian": fit_gaussian,
@@ -94,7 +94,7 @@ def _whitening(covariance):
 
 
 def _moments(z, weights):
-    """Return the weighted mean (J,) and covariance (J, J), with a trace of the diagonal added: it is inverted."""
+    """Return the weighted mean (J,) and covariance (J, J), with a small diagonal added so that it can be inverted."""
     weights = weights / jnp.maximum(weights.sum(), jnp.finfo(z.dtype).tiny)
     mean = weights @ z
     centred = z - mean
@@ -103,7 +103,7 @@ def _moments(z, weights):
 
 
 def _spread_out(z, white, key):
-    """Choose samples z as the first means: each as far as possible, in whitened axes, from those before."""
+    """Choose samples z as initial means, each as far as possible, in whitened axes, from the previous ones."""
 
     def choose(distances, _):
         far = jnp.argmax(distances)

@@ -1,4 +1,4 @@
-"""What an encoder leaves unused, and what it costs: active units, dead dimensions, and the gap below log p(x)."""
+"""Encoder diagnostics: active units, unused dimensions, and the gap between the bound and log p(x)."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -75,9 +75,9 @@ def active_units(recognition: RecognitionModel, x: Array | np.ndarray, threshold
 
 @dataclass(frozen=True)
 class Collapse:
-    """How much each latent dimension says about the data."""
+    """How much information each latent dimension carries about the data."""
 
-    divergence: np.ndarray  # (J,): KL(q(z_j|x) || p(z_j)) in nats, average over the data
+    divergence: np.ndarray  # (J,): KL(q(z_j|x) || p(z_j)) in nats, averaged over the data
     dead: tuple[int, ...]  # the dimensions that are not active, see :func:`active_codes`
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Collapse:
 def posterior_collapse(
     generative: GenerativeModel, recognition: RecognitionModel, x: Array | np.ndarray, threshold: float = THRESHOLD
 ) -> Collapse:
-    r"""Name the latent dimensions that are not active, and measure each by its average KL divergence in nats.
+    r"""Find the latent dimensions that are not active, and measure the average KL divergence of each in nats.
 
     .. math:: \frac{1}{N} \sum_i D_{KL}(q(z_j | x^{(i)}) \| p(z_j))
 
@@ -98,7 +98,7 @@ def posterior_collapse(
         generative: p(z) p(x|z), with a prior of independent dimensions.
         recognition: q(z|x), of independent dimensions.
         x: Datapoints, (N, D).
-        threshold: Of :func:`active_codes`.
+        threshold: See :func:`active_codes`.
 
     Raises:
         ValueError: The dimensions of q(z|x) or of p(z) are not independent.
@@ -118,7 +118,7 @@ def posterior_collapse(
 
 @dataclass(frozen=True)
 class Gap:
-    """log p(x) - lower bound in nats, and whose fault it is; arrays (N,), errors by sampling."""
+    """log p(x) - lower bound in nats, split by its causes; arrays (N,), with sampling errors."""
 
     log_likelihood: LogLikelihood
     lower_bound: np.ndarray
@@ -144,23 +144,23 @@ def gap(
     learning_rate: float = 0.02,
     **options,
 ) -> Gap:
-    r"""Split log p(x) - lower bound into what a better encoder and what a better family of posteriors would recover.
+    r"""Split log p(x) - lower bound into what a better encoder and what a better posterior family would recover.
 
     .. math:: \log p(x) - L(q_\phi) = \underbrace{\log p(x) - L(q^*)}_{\text{approximation}}
         + \underbrace{L(q^*) - L(q_\phi)}_{\text{amortization}}, \quad q^* = \arg\max_q L(q)
 
     with q* the best Gaussian with diagonal covariance for that one datapoint (Cremer, Li and Duvenaud, "Inference
-    suboptimality in variational autoencoders", 2018), found by Adam from the encoder's answer.
+    suboptimality in variational autoencoders", 2018), found by Adam starting from the encoder's output.
 
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x).
         x: Datapoints, (N, D).
-        key: All randomness.
+        key: Random key.
         num_samples: Samples for each bound, and for log p(x).
-        num_steps: Steps of Adam, its rate falling to zero.
-        learning_rate: Of Adam at first, in units of the encoder's standard deviations.
-        options: Of :func:`~aevb.inference.marginal_likelihood.log_likelihood`, such as ``method``.
+        num_steps: Steps of Adam, with a learning rate that falls to zero.
+        learning_rate: Initial learning rate of Adam, in units of the encoder's standard deviations.
+        options: Passed to :func:`~aevb.inference.marginal_likelihood.log_likelihood`, such as ``method``.
     """
     x = jnp.asarray(x, jnp.result_type(float))
     evidence = log_likelihood(generative, recognition, x, key, num_samples=num_samples, **options)
@@ -195,7 +195,7 @@ def _bound_terms(models, x, keys, *, num_samples, num_steps, learning_rate):
         key_steps, key_terms = jax.random.split(key)
 
         def gaussian(change):
-            shift, log_stretch = change  # in units of the encoder's q: all near 0 at first
+            shift, log_stretch = change  # in units of the encoder's q; all start near 0
             std = jnp.sqrt(q.variance)
             return dist.Normal(q.mean + std * shift, std * jnp.exp(log_stretch), validate_args=False).to_event(1)
 
@@ -214,9 +214,8 @@ def _bound_terms(models, x, keys, *, num_samples, num_steps, learning_rate):
         best: Any = gaussian(change)
 
         def terms(key):
-            return log_ratio(q, x, q.sample(key)), log_ratio(
-                best, x, best.sample(key)
-            )  # the same noise, if q is Gaussian
+            # The same noise for both, if q is Gaussian.
+            return log_ratio(q, x, q.sample(key)), log_ratio(best, x, best.sample(key))
 
         return lax.map(terms, jax.random.split(key_terms, num_samples), batch_size=50)
 
@@ -250,7 +249,7 @@ def _factors(name, distribution):
     """Return the independent dimensions of a distribution, as a batch."""
     if not isinstance(distribution, dist.Independent):
         raise ValueError(
-            f"posterior_collapse compares single dimensions, and those of {name} are not independent: it is a "
+            f"posterior_collapse compares single dimensions, but those of {name} are not independent: it is a "
             f"{type(distribution).__name__}. Use active_units, which works for any q(z|x)."
         )
     return distribution.base_dist

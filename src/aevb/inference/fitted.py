@@ -1,4 +1,4 @@
-"""What is known after a posterior has been fitted: draws, the bound with its error, and whether to trust them."""
+"""The result of fitting a posterior: draws, the bound with its standard error, and whether to trust them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,20 +16,21 @@ class FittedPosterior:
     """An approximate posterior, and how good it is.
 
     Args:
-        posterior: q, as it was learned.
-        local: q of the datapoints' own variables, or None; see :meth:`sample_local`.
-        draws: Draws of the variables, each with leading axis S: those that the numbers below are from.
+        posterior: The fitted q.
+        local: q of the local variables, or None; see :meth:`sample_local`.
+        draws: Draws of the variables, each with leading axis S, from which the numbers below are computed.
         log_weights: log p(X, v) - log q(v) of these draws, (S,).
-        lower_bound: Their average, a bound of log p(X), all of it, in nats; an expectation that no more draws change.
+        lower_bound: Their average, an estimate of the lower bound on log p(X) of all the data, in nats. Its expectation
+            does not depend on the number of draws.
         std_error: The Monte Carlo error of `lower_bound`.
-        k_hat: Pareto's shape of the weights' tail. Above the threshold q misses parts of the posterior.
-        history: What happened, one row (a dict) for some steps: step, lower_bound, seconds.
+        k_hat: Pareto shape of the tail of the weights. Above the threshold q misses parts of the posterior.
+        history: The course of training, one dict per few steps: step, lower_bound, seconds.
         stopped_because: ``"max_steps"``, ``"interrupted"`` or ``"diverged"``.
-        seed: Of the draws to come.
-        warnings: Why it should not be trusted, one sentence a reason.
+        seed: Random seed of later draws.
+        warnings: Why it should not be trusted, one sentence per reason.
 
-    Besides, ``mean`` and ``std`` are the averages and standard deviations of the variables over the draws, shaped as
-    one draw: arrays by name.
+    In addition, ``mean`` and ``std`` are the averages and standard deviations of the variables over the draws, with the
+    shape of one draw: arrays by name.
     """
 
     posterior: Posterior
@@ -49,18 +50,18 @@ class FittedPosterior:
     def distribution(self) -> Any:
         """The fitted numpyro distribution, or a dictionary of them.
 
-        Of a named family it is one over the vector of real numbers behind the variables, one after the other.
+        For a named family it is over the concatenated vector of unconstrained variables.
         """
         return self.posterior.distributions()
 
     @property
     def mean(self) -> Any:
-        """Averages of the variables over the draws."""
+        """Average of the variables over the draws."""
         return jax.tree.map(lambda draws: np.mean(draws, axis=0), self.draws)
 
     @property
     def std(self) -> Any:
-        """Standard deviations of the variables over the draws."""
+        """Standard deviation of the variables over the draws."""
         return jax.tree.map(lambda draws: np.std(draws, axis=0), self.draws)
 
     def sample(self, num_samples: int = 1000, *, random_state: int | None = None) -> Any:
@@ -70,18 +71,18 @@ class FittedPosterior:
         return jax.tree.map(np.asarray, draws)
 
     def sample_local(self, num_samples: int = 1000, *, data: Any = None, random_state: int | None = None) -> Any:
-        """Draw the datapoints' own variables: arrays of shape (num_samples, N, ...).
+        """Draw the local variables: arrays of shape (num_samples, N, ...).
 
         Args:
             num_samples: Number of draws.
-            data: Other datapoints than those learned from, which only an encoder can treat.
-            random_state: None for the fit's own.
+            data: New datapoints; this requires an encoder.
+            random_state: Random seed; None for that of the fit.
         """
         check_parameter("num_samples", num_samples, kind=int, low=1)
         if self.local is None:
             raise ValueError("sample_local: the model has no local variables; sample() draws the global ones.")
         if data is not None and not hasattr(self.local, "encoder"):
-            raise ValueError("data: only an encoder knows of other datapoints. Fit with local_posterior=your encoder.")
+            raise ValueError("data: new datapoints need an encoder. Fit with local_posterior=your encoder.")
         data = self.data if data is None else jax.tree.map(np.asarray, data)
         num_data = len(jax.tree.leaves(data)[0])
         keys = jax.random.split(self._key(random_state), num_data)
@@ -93,11 +94,11 @@ class FittedPosterior:
         return jax.tree.map(np.asarray, draws)
 
     def to_arviz(self) -> Any:
-        """Return the draws as ArviZ's InferenceData, marked as what they are; needs `arviz`.
+        """Return the draws as ArviZ's InferenceData, marked as variational; needs `arviz`.
 
-        They are independent draws of an approximation, in one chain. Diagnostics of Markov chains (r-hat, effective
-        sample size) have nothing to say about them; k-hat, among the attributes, has. ``sample_stats.log_weight`` holds
-        the log importance weights, the whole data's log joint minus log q.
+        They are independent draws from an approximation, in one chain. Diagnostics of Markov chains (r-hat, effective
+        sample size) do not apply to them; use k-hat, among the attributes. ``sample_stats.log_weight`` contains the log
+        importance weights, the log joint of all the data minus log q.
         """
         try:
             import arviz
@@ -120,7 +121,7 @@ class FittedPosterior:
         )
 
     def __repr__(self) -> str:
-        bound = f"lower bound {self.lower_bound:.3f} +- {self.std_error:.3f} nats by {len(self.log_weights):,} draws"
+        bound = f"lower bound {self.lower_bound:.3f} +- {self.std_error:.3f} nats from {len(self.log_weights):,} draws"
         lines = [f"FittedPosterior({bound}, k-hat {self.k_hat:.2f})"]
         means = self.mean if isinstance(self.mean, dict) else {"variables": self.mean}
         stds = self.std if isinstance(self.std, dict) else {"variables": self.std}

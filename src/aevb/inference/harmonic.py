@@ -1,4 +1,4 @@
-"""log p(x) by the paper's own estimator: a reciprocal average over samples of the posterior.
+"""log p(x) by the paper's own estimator: a reciprocal average over posterior samples.
 
 Paper: App. D.
 """
@@ -40,32 +40,32 @@ def harmonic(
     num_proposals: int = NUM_PROPOSALS,
     target_acceptance: float = hmc.TARGET_ACCEPTANCE,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    r"""Estimate log p(x) from samples of the posterior alone.
+    r"""Estimate log p(x) from posterior samples alone.
 
     .. math:: p(x) \approx \left( \frac{1}{L} \sum_l \frac{q(z^{(l)})}{p(z^{(l)})\, p(x|z^{(l)})} \right)^{-1},
         \quad z^{(l)} \sim p(z | x)
 
-    In three stages: Hybrid Monte Carlo draws L samples, a density q is fitted to them, and the chains go on for the L
-    samples of the average. They start from the best of samples of q(z|x) and of the prior, without an encoder after a
-    climb uphill, and are tuned to each datapoint before the first stage.
+    There are three stages: Hybrid Monte Carlo draws L samples, a density q is fitted to them, and the chains continue
+    for the L samples of the average. The chains start from the best samples of q(z|x) and of the prior (without an
+    encoder, after gradient ascent), and are tuned to each datapoint before the first stage.
 
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x), where the chains start, or None.
         x: Datapoints, (N, D).
-        keys: One a datapoint, (N,).
-        num_samples: L, over all chains of a datapoint, in each of the stages one and three.
-        density: ``"mixture"`` of Gaussians, ``"gaussian"`` with full covariance, for posteriors with one mode (with
-            two, what it puts between them makes the estimate too high), or ``"kernel"`` density.
-        num_chains: Chains a datapoint.
-        num_tuning: Transitions that tune step sizes and mass matrices, and are thrown away.
-        num_leapfrog: Leapfrog steps a transition.
-        num_proposals: Samples of q(z|x) and of the prior from which a datapoint's chains start; the more, the surer is
-            each mode found.
-        target_acceptance: What the step sizes are tuned to.
+        keys: One per datapoint, (N,).
+        num_samples: L, over all chains of a datapoint, in each of stages one and three.
+        density: ``"mixture"`` of Gaussians, ``"gaussian"`` with full covariance, for unimodal posteriors (with two
+            modes, the mass it puts between them makes the estimate too high), or ``"kernel"`` density.
+        num_chains: Chains per datapoint.
+        num_tuning: Transitions for tuning step sizes and mass matrices, which are discarded.
+        num_leapfrog: Leapfrog steps per transition.
+        num_proposals: Samples of q(z|x) and of the prior from which a datapoint's chains start; with more of them, it
+            is more likely that every mode is found.
+        target_acceptance: Acceptance rate to which the step sizes are tuned.
 
     Returns:
-        Values (N,), standard errors (N,) with the samples' autocorrelation taken into account, and the diagnostics
+        Values (N,), standard errors (N,) that account for the autocorrelation of the samples, and the diagnostics
         ``effective_sample_size`` of the terms, their ``k_hat``, ``r_hat`` over the chains and ``acceptance``.
 
     Paper: App. D.
@@ -87,7 +87,7 @@ def harmonic(
     log_terms = np.asarray(log_terms, np.float64).reshape(len(x), -1)
     log_mean = log_mean_exp(log_terms)
     terms = np.exp(log_terms - log_mean[:, None])  # in units of their average
-    # Antithetic chains may be worth more than as many independent samples; that is not relied on.
+    # Antithetic chains may be worth more than the same number of independent samples; we do not rely on that.
     sizes = np.clip(np.asarray(sizes), 1, log_terms.shape[1])
     diagnostics = {"effective_sample_size": sizes, "k_hat": pareto_k_hat(log_terms)}
     diagnostics |= {"r_hat": np.asarray(r_hat), "acceptance": np.asarray(acceptance)}
@@ -146,11 +146,11 @@ def _chain_diagnostics(log_terms):
 
 
 def first_positions(models, x: Array, key: Array, num_proposals: int, num_chains: int) -> tuple[Array, Array]:
-    """Return where the chains of one datapoint start (C, J), and their first step size.
+    """Return the initial positions of the chains of one datapoint (C, J), and their initial step size.
 
-    They are drawn by weight from a pool of proposals, so that each mode of the posterior that the pool has found gets
-    chains in proportion to its mass; without an encoder they then climb uphill. The step size is half the smallest
-    standard deviation of q(z|x), or a hundredth.
+    They are drawn by weight from a pool of proposals, so that each mode of the posterior in the pool gets chains in
+    proportion to its mass; without an encoder, gradient ascent follows. The step size is half the smallest standard
+    deviation of q(z|x), or 0.01 without an encoder.
     """
     generative, recognition = models
     key_pool, key_choice = jax.random.split(key)
@@ -163,7 +163,7 @@ def first_positions(models, x: Array, key: Array, num_proposals: int, num_chains
 
 
 def _spread_by_weight(pool, weights, key, num):
-    """Draw from weighted points evenly along the axis of their largest variance, so that modes get their due."""
+    """Draw weighted points evenly along the axis of largest variance, so that each mode gets its share."""
     centred = pool - weights @ pool
     _, axes = jnp.linalg.eigh((weights[:, None] * centred).T @ centred)
     order = jnp.argsort(centred @ axes[:, -1])

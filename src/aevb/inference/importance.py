@@ -1,4 +1,4 @@
-"""log p(x) by importance sampling from the encoder, and now and then from the prior."""
+"""log p(x) by importance sampling from a mixture of the encoder and the prior."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from aevb.inference.pareto import pareto_k_hat
 from aevb.models import GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
 
-CHUNK = 50  # samples of each datapoint that are decoded at once
+CHUNK = 50  # samples per datapoint that are decoded at once
 DEFENSIVE = 0.25
 
 
@@ -27,21 +27,21 @@ def importance(
     .. math:: \log p(x) \approx \log \frac{1}{L} \sum_l w_l, \quad w_l = \frac{p(x, z^{(l)})}{r(z^{(l)})},
         \quad z^{(l)} \sim r = (1 - \alpha)\, q(z | x) + \alpha\, p(z)
 
-    An encoder that misses a mode of the posterior, or all of it, would make the estimate too low by as much as it
-    misses, and few samples would show it. With a share from the prior no weight exceeds :math:`p(x|z) / \alpha`
+    An encoder that misses a mode of the posterior, or all of it, would make the estimate too low by the missing mass,
+    and few samples would show it. With a fraction from the prior, no weight exceeds :math:`p(x|z) / \alpha`
     (Hesterberg, "Weighted average importance sampling and defensive mixture distributions", 1995). For a perfect
-    encoder that costs the share's worth of samples.
+    encoder this costs only that fraction of the samples.
 
-    The standard error is the delta method's, :math:`\sqrt{1/\mathrm{ESS} - 1/L}` with the effective sample size
-    :math:`\mathrm{ESS} = (\sum w)^2 / \sum w^2`; the estimate is low by half its square on average.
+    The standard error is by the delta method, :math:`\sqrt{1/\mathrm{ESS} - 1/L}` with the effective sample size
+    :math:`\mathrm{ESS} = (\sum w)^2 / \sum w^2`; the estimate is too low by half its square on average.
 
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x).
         x: Datapoints, (N, D).
-        keys: One a datapoint, (N,).
+        keys: One per datapoint, (N,).
         num_samples: L.
-        defensive: :math:`\alpha`, the share of samples from the prior; 0 for the encoder alone, as in the literature.
+        defensive: :math:`\alpha`, the fraction of samples from the prior; 0, as in the literature, for none.
 
     Returns:
         Values (N,), standard errors (N,), and the diagnostics ``effective_sample_size`` and ``k_hat``.
@@ -51,7 +51,7 @@ def importance(
 
 
 def estimate_from(log_weights) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Return values, standard errors and diagnostics of log weights (N, L)."""
+    """Return values, standard errors and diagnostics from log weights (N, L)."""
     log_weights = np.asarray(log_weights, np.float64)
     num_samples = log_weights.shape[-1]
     values = log_mean_exp(log_weights)
@@ -66,9 +66,9 @@ def log_mean_exp(values: np.ndarray) -> np.ndarray:
 
 
 def propose(models, x: Array, key: Array, defensive: float) -> tuple[Array, Array]:
-    """Draw one z (J,) for one x from the encoder or, in the given share of cases, from the prior; return it and log w.
+    """Draw one z (J,) for one x from the encoder or, with probability `defensive`, from the prior; return z and log w.
 
-    Without an encoder all come from the prior.
+    Without an encoder, z always comes from the prior.
     """
     generative, recognition = models
     prior = generative.latent_distribution()

@@ -1,4 +1,4 @@
-"""log p(x) by importance sampling around the modes of the posterior, which are looked for."""
+"""log p(x) by importance sampling around the modes of the posterior."""
 
 import math
 from math import lgamma
@@ -15,12 +15,12 @@ from aevb.inference.parallel import leaves_a_core
 from aevb.models import GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
 
-DEGREES_OF_FREEDOM = 8  # tails heavier than a posterior's that is near a Gaussian
-SHARES = (0.75, 0.1, 0.15)  # of samples from around the modes, from the prior, from the encoder
-ROWS_AT_ONCE = 16  # whose modes are looked for
-STEP_LENGTHS = np.array([0.0, 0.01, 0.1, 0.4, 1.0])  # of Newton's step
-DIFFERENCE = 0.01  # in units of a standard prior
-SMALLEST_CURVATURE = 0.25  # a quarter of the standard prior's: no mode is taken for broader
+DEGREES_OF_FREEDOM = 8  # heavier tails than a nearly Gaussian posterior
+SHARES = (0.75, 0.1, 0.15)  # fractions of samples from around the modes, from the prior, from the encoder
+ROWS_AT_ONCE = 16  # rows whose modes are searched for together
+STEP_LENGTHS = np.array([0.0, 0.01, 0.1, 0.4, 1.0])  # candidate fractions of Newton's step
+DIFFERENCE = 0.01  # for finite differences, in units of a standard prior
+SMALLEST_CURVATURE = 0.25  # a quarter of the standard prior's: limits the width of a mode
 
 
 def laplace(
@@ -33,27 +33,28 @@ def laplace(
     num_steps: int = 8,
     num_proposals: int = 100,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    r"""Estimate log p(x) by importance sampling from the posterior's own shape, as far as its modes tell it.
+    r"""Estimate log p(x) by importance sampling from Laplace approximations at the modes of the posterior.
 
     .. math:: r(z) \approx \sum_k \pi_k\, t_\nu(z; z_k, \Sigma_k), \quad z_k = \arg\max_z \log p(x, z),
         \quad \Sigma_k^{-1} = -\nabla^2 \log p(x, z_k)
 
-    An encoder serves all rows with one network, and for rows that are unlike the others it may be far off; samples of
-    it then miss what counts. Here each row is climbed for itself, by Newton's method, to some modes: from the best of
-    samples of the encoder and of the prior, and from anywhere. There Student's t distributions stand with the
-    covariance that the curvature tells, weighted by the masses under them, and for safety a share each of q(z|x) and of
-    the prior (Kuk, "Laplace importance sampling for generalized linear mixed models", 1999). Value, error and k-hat are
-    as for :func:`~aevb.inference.importance.importance`.
+    An encoder uses one network for all rows, and for unusual rows it may be far off; its samples then miss the bulk of
+    the posterior. Here Newton's method finds modes for each row separately, starting from the best samples of the
+    encoder and of the prior, and from random samples of the prior. The proposal is a mixture of Student's t
+    distributions at the modes, with covariances from the curvature and weights from the masses under them, plus a small
+    fraction each of q(z|x) and of the prior for safety (Kuk, "Laplace importance sampling for generalized linear mixed
+    models", 1999). Value, error and k-hat are as for :func:`~aevb.inference.importance.importance`.
 
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x), or None.
         x: Datapoints, (N, D).
-        keys: One a datapoint, (N,).
+        keys: One per datapoint, (N,).
         num_samples: L.
-        num_modes: Climbs from the best proposals, and as many from samples of the prior; several may end in one mode.
-        num_steps: Of Newton's method.
-        num_proposals: Samples of encoder and prior, of which the best are climbed from.
+        num_modes: Number of searches from the best proposals, and from samples of the prior; several may end in one
+            mode.
+        num_steps: Steps of Newton's method.
+        num_proposals: Samples of encoder and prior, the best of which start a search.
 
     Returns:
         Values (N,), standard errors (N,), and the diagnostics ``effective_sample_size`` and ``k_hat``.
@@ -82,7 +83,7 @@ class Modes(NamedTuple):
         """Return the log density at one z, (J,)."""
         nu, J = DEGREES_OF_FREEDOM, len(z)
         identity = jnp.eye(J, dtype=z.dtype)
-        # Inverses, which are the same for all z: to solve for each z would take many times as long.
+        # Inverses, which are the same for all z; solving for each z would take many times as long.
         whitenings = jax.vmap(lambda scale: solve_triangular(scale, identity, lower=True))(self.scales)
         white = jnp.einsum("kij,kj->ki", whitenings, z - self.centres)
         log_dets = jnp.sum(jnp.log(jnp.diagonal(self.scales, axis1=1, axis2=2)), axis=1)
@@ -106,7 +107,7 @@ def _log_weights(models, x, keys, *, num_samples, num_modes, num_steps, num_prop
         pool, log_mixture = _draw(sources(x), (1.0, 1.0), key_pool, num_proposals)
         heights = jax.vmap(lambda z: generative.log_joint(x, z))(pool)
         best = pool[lax.top_k(heights - log_mixture, num_modes)[1]]  # (K, J)
-        anywhere = jnp.asarray(prior.sample(key_prior, (num_modes,)))  # for modes that no proposal has met
+        anywhere = jnp.asarray(prior.sample(key_prior, (num_modes,)))  # for modes that no proposal found
         return Modes(*jax.vmap(lambda z: _mode(generative, x, z, num_steps))(jnp.concatenate([best, anywhere])))
 
     def propose(x, key):
@@ -114,7 +115,7 @@ def _log_weights(models, x, keys, *, num_samples, num_modes, num_steps, num_prop
         return _draw([find_modes(x, key_modes), *sources(x)], SHARES, key_draws, num_samples)
 
     z, log_mixture = lax.map(lambda row: propose(*row), (x, keys), batch_size=ROWS_AT_ONCE)  # (N, L, J), (N, L)
-    # Some samples of all rows at a time, so that memory stays bounded.
+    # A few samples of all rows at a time, so that memory stays bounded.
     log_joint = jax.vmap(generative.log_joint)
     return lax.map(lambda z: log_joint(x, z), jnp.moveaxis(z, 1, 0), batch_size=CHUNK).T - log_mixture
 
@@ -132,13 +133,13 @@ def _draw(parts, shares, key, num):
 
 
 def _mode(generative, x, z, num_steps):
-    """Climb from z; return where it ends (J,), a square root of the covariance there (J, J), and the log mass."""
+    """Climb from z; return the mode (J,), a square root of the covariance there (J, J), and the log mass."""
 
     def log_joint(z):
         return generative.log_joint(x, z)
 
     def climb(z, _):
-        # Second derivatives by differences: they take a fifth of the time to compile, and only shape the proposals.
+        # Second derivatives by finite differences take a fifth of the time to compile, and only shape the proposals.
         aside = DIFFERENCE * jnp.eye(len(z), dtype=z.dtype)
         gradients = jax.vmap(jax.grad(log_joint))(jnp.concatenate([z[None], z + aside, z - aside]))
         gradient, above, below = gradients[0], *jnp.split(gradients[1:], 2)
@@ -154,7 +155,7 @@ def _mode(generative, x, z, num_steps):
 
 
 def _scale(precision):
-    """Return the Cholesky factor of the covariance; where the curvature is upside down, of its absolute value."""
+    """Return the Cholesky factor of the covariance, from the absolute value of the curvature."""
     curvature, axes = jnp.linalg.eigh((precision + precision.T) / 2)
     variances = 1 / jnp.maximum(jnp.abs(curvature), SMALLEST_CURVATURE)
     scale = jnp.linalg.cholesky((axes * variances) @ axes.T)

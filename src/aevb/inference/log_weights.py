@@ -1,4 +1,4 @@
-"""Draws of a posterior over a model's variables, weighed with all data."""
+"""Importance weights of draws from a posterior over a model's variables, using all data."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ NUM_FIRST_DRAWS = 16
 def log_weights_of(learner, models: tuple, data: Any, key: Array, num_draws: int) -> tuple[Any, np.ndarray]:
     """Draw from a posterior, and return log p(X, v) - log q(v) for each draw.
 
-    Where datapoints have variables of their own, those are drawn too, once for each draw of the others, and count in
-    the weight. The sums over datapoints are in double precision.
+    Local variables are drawn too, once for each draw of the global ones, and are included in the weight. The sums over
+    datapoints are in double precision.
 
     Args:
-        learner: The :class:`~aevb.learners.posterior.PosteriorLearner` that knows the model.
+        learner: The :class:`~aevb.learners.posterior.PosteriorLearner` of the model.
         models: Posterior, and local posterior or None.
-        data: All of it.
+        data: All the data.
         key: Random key.
         num_draws: S.
 
@@ -35,13 +35,13 @@ def log_weights_of(learner, models: tuple, data: Any, key: Array, num_draws: int
         for start in range(0, learner.num_rows, ROWS_AT_ONCE):
             block, rows, block_key = _block(data, start, learner.num_rows, key)
             bounds = _bounds(models, points, block, rows, block_key, learner=learner)
-            # Each block is a minibatch and estimates the whole; by their shares these estimates are the whole.
+            # Each block is a minibatch that estimates the whole; weighted by their sizes, the estimates sum to it.
             log_weights += len(rows) / learner.num_rows * np.asarray(bounds, np.float64)
     return jax.tree.map(np.asarray, variables), log_weights
 
 
 def check_start(learner, models: tuple, data: Any, key: Array) -> None:
-    """Refuse a model whose density is not finite where learning begins, and name the term and the place."""
+    """Raise an error if the density is not finite at the start of training, and name the term and the place."""
     variables, log_weights = log_weights_of(learner, models, data, key, NUM_FIRST_DRAWS)
     bad = np.flatnonzero(~np.isfinite(log_weights))
     if not len(bad):
@@ -49,18 +49,18 @@ def check_start(learner, models: tuple, data: Any, key: Array) -> None:
     where = jax.tree.map(lambda draws: draws[bad[0]], variables)
     what = _first_bad_term(learner, where, data) or _first_bad_row(learner, models, data, key, bad[0])
     raise ValueError(
-        f"{what} at the start, at the variables {_shown(where)}. Learning needs a finite value there: look for a nan "
-        "in the data, a logarithm or a root of a number below zero, say what supports the variables have "
-        "(constraints.positive), or start from a posterior of your own nearer to the data."
+        f"{what} at the start, at the variables {_shown(where)}. Training needs a finite value there: look for NaN in "
+        "the data or a logarithm or root of a negative number, give the variables their supports "
+        "(constraints.positive), or start from your own posterior closer to the data."
     )
 
 
 def _first_bad_term(learner, variables, data):
-    """Return what is wrong with the term that no datapoint is to blame for; None if nothing is."""
+    """Return what is wrong with the term that does not depend on single datapoints; None if nothing is."""
     name = learner.log_joint.name_of_first
     try:
         value = learner.log_joint.of_variables(variables, data)
-    except ValueError as error:  # of a distribution that checks its parameters
+    except ValueError as error:  # from a distribution that checks its parameters
         return f"{name}: fails ({error})"
     return None if np.isfinite(value) else f"{name}: is {value}"
 
@@ -104,7 +104,7 @@ def _log_ratios(models, points, data, *, learner):
 
 @compiled("learner")
 def _bounds(models, points, block, rows, key, *, learner):
-    """Return the bound of all data at each point, as these rows tell it."""
+    """Return the bound on all data at each point, estimated from these rows."""
     _, local = models
 
     def one_point(point_and_key):

@@ -15,7 +15,7 @@ from aevb.inference.densities import DENSITIES
 from aevb.inference.harmonic import harmonic
 from aevb.inference.importance import importance
 from aevb.inference.laplace import laplace
-from aevb.inference.parallel import SharedProgress, side_by_side
+from aevb.inference.parallel import SharedProgress, run_in_parallel
 from aevb.inference.pareto import k_hat_threshold
 from aevb.inference.quadrature import NUM_POINTS, quadrature
 from aevb.inference.result import LogLikelihood
@@ -105,7 +105,7 @@ def log_likelihood(
         keys = row_keys(key, rows)
         return METHODS[method](generative, recognition, rows, keys, num_samples=num_samples, **options, **watched)
 
-    parts = side_by_side(estimate_batch, starts, shared.stop)
+    parts = run_in_parallel(estimate_batch, starts, shared.stop)
     values, std_errors = (np.concatenate([part[i] for part in parts])[: len(x)] for i in (0, 1))
     diagnostics = {name: np.concatenate([part[2][name] for part in parts])[: len(x)] for name in parts[0][2]}
     (J,) = generative.latent_distribution().event_shape

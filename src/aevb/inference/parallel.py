@@ -1,4 +1,4 @@
-"""Batches of rows side by side, one a core: a scan over small steps keeps only one of them busy."""
+"""Run batches of rows in parallel, one per core, because a scan over small steps uses only one core."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -11,15 +11,15 @@ import jax
 import jax.numpy as jnp
 
 
-def side_by_side(function: Callable[[Any], Any], inputs: Iterable[Any], stop: Callable[[], None]) -> list[Any]:
-    """Return the function of each input, computed by threads; JAX's programs run outside of Python's lock.
+def run_in_parallel(function: Callable[[Any], Any], inputs: Iterable[Any], stop: Callable[[], None]) -> list[Any]:
+    """Return the function's value for each input, computed in threads; JAX releases the GIL while a program runs.
 
     Args:
-        function: Of one input.
+        function: Function of one input.
         inputs: Its inputs.
-        stop: Called when one of them fails, or at Ctrl-C, before what still runs is waited for.
+        stop: Called when one of them fails, or on Ctrl-C, before waiting for those still running.
     """
-    wide = jnp.result_type(float) == jnp.float64  # JAX keeps it for each thread
+    wide = jnp.result_type(float) == jnp.float64  # this setting is per thread
 
     def in_thread(value):
         with jax.enable_x64(wide):
@@ -40,10 +40,10 @@ _ALL_BUT_ONE = BoundedSemaphore(max((os.cpu_count() or 1) - 1, 1))
 
 
 def leaves_a_core(program: Callable) -> Callable:
-    """Let one thread less than there are cores run a program that uses LAPACK.
+    """Limit a program that uses LAPACK to one thread fewer than there are cores.
 
-    A batched call of LAPACK waits inside XLA's pool of threads, one a core, for its own parts: as many such calls as
-    there are threads wait for ever (seen with 256 rows on two cores).
+    A batched LAPACK call waits inside XLA's thread pool (one thread per core) for its own parts. If there are as many
+    such calls as threads, they deadlock (seen with 256 rows on two cores).
     """
 
     @wraps(program)
@@ -55,10 +55,10 @@ def leaves_a_core(program: Callable) -> Callable:
 
 
 class SharedProgress:
-    """The share of work done over batches that run side by side.
+    """The fraction of work done over batches that run in parallel.
 
     Args:
-        report: Called with the share done; None to be silent.
+        report: Called with the fraction done; None for no reports.
         num_batches: Number of batches.
     """
 
@@ -68,11 +68,11 @@ class SharedProgress:
         self._stopped = Event()
 
     def stop(self) -> None:
-        """Make all batches end at their next report."""
+        """Stop all batches at their next report."""
         self._stopped.set()
 
     def of_batch(self, name: Any) -> Callable[[float], None]:
-        """Return the function to which a batch reports its own share."""
+        """Return the function that a batch calls to report its own progress."""
 
         def report(share):
             if self._stopped.is_set():

@@ -1,4 +1,4 @@
-"""The tail of importance weights: how far their average can be trusted."""
+"""The tail of importance weights: whether their average can be trusted."""
 
 import numpy as np
 
@@ -13,16 +13,16 @@ def pareto_k_hat(log_weights: np.ndarray) -> np.ndarray:
 
     .. math:: p(w > u + t \mid w > u) \approx (1 + k t / \sigma)^{-1/k}
 
-    Moments of the weights exist up to order 1/k: from k = 1/2 their variance is infinite, from k = 1 their mean. The
-    tail is the largest min(S/5, 3 sqrt(S)) weights (Vehtari, Simpson, Gelman, Yao and Gabry, "Pareto smoothed
-    importance sampling", 2024), and the fit that of Zhang and Stephens, "A new and efficient estimation method for the
+    Moments of the weights exist up to order 1/k: the variance is infinite for k >= 1/2, the mean for k >= 1. The tail
+    consists of the largest min(S/5, 3 sqrt(S)) weights (Vehtari, Simpson, Gelman, Yao and Gabry, "Pareto smoothed
+    importance sampling", 2024). The fit is that of Zhang and Stephens, "A new and efficient estimation method for the
     generalized Pareto distribution" (2009), with the former's weak prior towards 1/2.
 
     Args:
         log_weights: (..., S).
 
     Returns:
-        k-hat, (...): NaN if S is below 25, and minus infinity if the tail's weights are all equal.
+        k-hat, (...): NaN if S is below 25, and minus infinity if all weights in the tail are equal.
 
     Example:
         >>> log_weights = np.random.default_rng(0).exponential(0.5, size=10_000)  # w ~ Pareto with shape k = 0.5
@@ -36,7 +36,7 @@ def pareto_k_hat(log_weights: np.ndarray) -> np.ndarray:
         return np.full(log_weights.shape[:-1], np.nan)
     ordered = np.partition(log_weights, S - num_tail - 1, axis=-1)[..., -num_tail - 1 :]
     ordered = np.sort(ordered, axis=-1)
-    weights = np.exp(ordered - ordered[..., -1:])  # the scale of the weights does not matter to k
+    weights = np.exp(ordered - ordered[..., -1:])  # k does not depend on the scale of the weights
     excesses = weights[..., 1:] - weights[..., :1]
     largest = excesses[..., -1:]
     k = _fit_shape(np.where(largest > 0, excesses / np.where(largest > 0, largest, 1), 1))
@@ -45,14 +45,14 @@ def pareto_k_hat(log_weights: np.ndarray) -> np.ndarray:
 
 
 def k_hat_threshold(num_samples: int) -> float:
-    """Return the k-hat above which an average of this many weights is not to be trusted: min(1 - 1/log10 S, 0.7)."""
+    """Return the k-hat above which an average of this many weights is unreliable: min(1 - 1/log10 S, 0.7)."""
     return min(1 - 1 / np.log10(num_samples), 0.7)
 
 
 def _fit_shape(x):
     """Fit k to excesses x (..., n), ascending to 1: the posterior mean of a profile likelihood on a grid of b."""
     n = x.shape[-1]
-    quartile = np.maximum(x[..., n // 4 : n // 4 + 1], 1e-300)  # it may underflow when one weight carries all
+    quartile = np.maximum(x[..., n // 4 : n // 4 + 1], 1e-300)  # it may underflow when one weight dominates
     num_grid = 30 + int(np.sqrt(n))
     j = np.arange(1, num_grid + 1)
     b = 1 + (1 - np.sqrt(num_grid / (j - 0.5))) / (3 * quartile)  # (..., m): b = -k / sigma

@@ -1,4 +1,4 @@
-"""log p(x) by integration over one or two latent dimensions: the judge of the other estimators."""
+"""log p(x) by integration over one or two latent dimensions: the reference for the other estimators."""
 
 from typing import NamedTuple
 
@@ -12,12 +12,12 @@ from aevb.inference.parallel import leaves_a_core
 from aevb.models import GenerativeModel
 from aevb.models.compilation import compiled
 
-NUM_POINTS = {1: 257, 2: 65}  # a side, by the number of dimensions
-NUM_FIRST = {1: 4097, 2: 129}  # of the first grid, which must not miss the posterior
+NUM_POINTS = {1: 257, 2: 65}  # per side, by the number of dimensions
+NUM_FIRST = {1: 4097, 2: 129}  # for the first grid, which must not miss the posterior
 REFINEMENTS = 2
 FIRST_WIDTH = 10.0  # prior standard deviations to each side
-# How many nats below the largest value a grid still spans: many at first, when the top of a peak may lie between the
-# points. The last one makes the last grid; the integral over it is the result, and the depth after it is not used.
+# How many nats below the largest value a grid spans: many at first, when the top of a peak may lie between the points.
+# The second to last gives the last grid; the integral over it is the result, and the last depth is not used.
 DEPTHS = (50.0, 50.0, 50.0, 25.0, 25.0)
 POINTS_AT_ONCE = 256
 
@@ -40,15 +40,15 @@ def quadrature(
     num_points: int | None = None,
     tolerance: float = 1e-3,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    r"""Integrate p(z) p(x|z) over a z of one or two dimensions, by the trapezoidal rule on a grid that finds its place.
+    r"""Integrate p(z) p(x|z) over one or two latent dimensions by the trapezoidal rule on an adaptive grid.
 
     .. math:: \log p(x) = \log \int p(z)\, p(x|z)\, dz
 
-    A first grid spans the prior. Grids after it span what the one before found within some tens of nats of the largest
-    value, in axes turned and scaled to its covariance, so that a sharp or a correlated posterior is resolved as well.
-    For a smooth integrand that vanishes at the edges the rule converges faster than any power of the spacing
-    (Trefethen and Weideman, "The exponentially convergent trapezoidal rule", 2014). Where half the resolution changes
-    the result by more than the tolerance, the points are doubled.
+    The first grid spans the prior. Each later grid spans the region within some tens of nats of the largest value on
+    the previous one, in axes rotated and scaled to its covariance, which resolves sharp and correlated posteriors. For
+    a smooth integrand that vanishes at the edges, the rule converges faster than any power of the spacing (Trefethen
+    and Weideman, "The exponentially convergent trapezoidal rule", 2014). Where halving the resolution changes the
+    result by more than the tolerance, the number of points is doubled.
 
     Args:
         generative: p(z) p(x|z).
@@ -56,12 +56,12 @@ def quadrature(
         x: Datapoints, (N, D).
         keys: Not used.
         num_samples: Not used.
-        num_points: Points a side of the last grid, or None: 257 in one dimension, 65 in two.
+        num_points: Points per side of the last grid; None for 257 in one dimension and 65 in two.
         tolerance: In nats.
 
     Returns:
-        Values (N,), the change by half the resolution plus the share at the edges and what rounding may do (N,), and
-        the diagnostic ``num_points``.
+        Values (N,), errors (N,), which are the change with half the resolution plus the mass fraction at the edges and
+        a bound on rounding, and the diagnostic ``num_points``.
     """
     del recognition, keys, num_samples
     (J,) = generative.latent_distribution().event_shape
@@ -108,7 +108,7 @@ def _integrate(generative, x, *, num_points):
 
 
 def _integral(grid, log_joints):
-    """Return the log of the integral and its error: what half the resolution, the edges and rounding do."""
+    """Return the log of the integral and its error, from half the resolution, the edges and rounding."""
     value = _trapezoid(grid, log_joints)
     coarse = _trapezoid(grid, log_joints[(slice(None, None, 2),) * log_joints.ndim])
     rounding = 10 * jnp.finfo(value.dtype).eps * (1 + jnp.abs(value))
@@ -116,7 +116,7 @@ def _integral(grid, log_joints):
 
 
 def _log_joints(generative, x, grid, num_points):
-    """Return log p(x, z) on the grid, (n,) or (n, n), some points at a time so that memory stays bounded."""
+    """Return log p(x, z) on the grid, (n,) or (n, n), computed in batches so that memory stays bounded."""
     u = _coordinates(grid, num_points)
     z = grid.centre + u.reshape(-1, u.shape[-1]) @ grid.frame.T
     values = lax.map(lambda z: generative.log_joint(x, z), z, batch_size=POINTS_AT_ONCE)
@@ -130,7 +130,7 @@ def _coordinates(grid, num_points):
 
 
 def _zoom(grid, log_joints, depth):
-    """Return a grid over the points within `depth` nats of the largest, with two cells around, in whitened axes."""
+    """Return a grid over the points within `depth` nats of the largest, with a two-cell margin, in whitened axes."""
     n, J = log_joints.shape[0], log_joints.ndim
     u = _coordinates(grid, n).reshape(-1, J)
     log_joints = log_joints.ravel()
@@ -161,7 +161,7 @@ def _trapezoid(grid, log_joints):
 
 
 def _edge_share(log_joints):
-    """Return the share of the sum that lies on the edge: it should vanish."""
+    """Return the fraction of the sum that lies on the edge, which should vanish."""
     share = jax.nn.softmax(log_joints.ravel()).reshape(log_joints.shape)
     inner = share[(slice(1, -1),) * log_joints.ndim]
-    return jnp.maximum(share.sum() - inner.sum() - 1e-6, 0.0)  # what the sum of float32 leaves
+    return jnp.maximum(share.sum() - inner.sum() - 1e-6, 0.0)  # rounding error of a float32 sum

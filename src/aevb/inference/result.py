@@ -1,4 +1,4 @@
-"""What an estimate of log p(x) is made of: values, their errors, and reasons to distrust them."""
+"""The result of estimating log p(x): values, their standard errors, and reasons to distrust them."""
 
 from dataclasses import dataclass, field
 
@@ -7,15 +7,15 @@ import numpy as np
 
 @dataclass(frozen=True, repr=False)
 class LogLikelihood:
-    """Estimates of log p(x) in nats, one a datapoint, with their errors.
+    """Estimates of log p(x) in nats, one per datapoint, with their standard errors.
 
     Args:
         values: Estimates of log p(x), (N,).
-        std_errors: Their standard errors by the sampling of z, (N,); for quadrature a bound from half the resolution.
-        method: What they were estimated by.
-        effort: The work done for each datapoint, such as "1,000 samples".
+        std_errors: Their standard errors from sampling z, (N,); for quadrature a bound from half the resolution.
+        method: The estimation method.
+        effort: The work done per datapoint, such as "1,000 samples".
         diagnostics: Arrays of length N by name, such as ``effective_sample_size``, ``k_hat`` and ``acceptance``.
-        warnings: Why the numbers should not be trusted, one sentence a reason; empty if nothing was found.
+        warnings: Why the numbers should not be trusted, one sentence per reason; empty if nothing was found.
 
     Example:
         >>> LogLikelihood(np.array([-98.0, -99.0]), np.array([0.3, 0.4]), "importance", "1,000 samples")
@@ -36,13 +36,13 @@ class LogLikelihood:
 
     @property
     def std_error(self) -> float:
-        """The standard error of the average by the sampling of z alone: these datapoints are given."""
+        """The standard error of the average from sampling z alone; the datapoints are taken as given."""
         return float(np.sqrt(np.sum(np.square(self.std_errors))) / len(self.values))
 
     def __repr__(self) -> str:
         error = self.std_error
         # Two digits of the error, and no fewer than two decimals.
         decimals = int(np.clip(1 - np.floor(np.log10(error)), 2, 6)) if 0 < error < np.inf else 2
-        said = [f"mean {self.mean:.{decimals}f} +- {error:.{decimals}f}", self.method, self.effort]
-        text = ", ".join([*said, f"{len(self.values):,} datapoints"])
+        parts = [f"mean {self.mean:.{decimals}f} +- {error:.{decimals}f}", self.method, self.effort]
+        text = ", ".join([*parts, f"{len(self.values):,} datapoints"])
         return f"LogLikelihood({'; '.join([text, *self.warnings])})"

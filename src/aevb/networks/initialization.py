@@ -1,4 +1,4 @@
-"""Starting values for the parameters of a network."""
+"""Initial values for the parameters of a network."""
 
 from typing import TypeVar
 
@@ -12,15 +12,15 @@ from numpyro.distributions import Distribution
 Parameters = TypeVar("Parameters")
 
 INITIALIZATIONS = ("glorot", "paper")
-PAPER_STD = 0.1  # N(0, 0.01): 0.01 is the variance; with 0.01 as standard deviation learning starts far slower
+PAPER_STD = 0.1  # N(0, 0.01): 0.01 is the variance; with a standard deviation of 0.01 learning starts much more slowly
 
 
 def initialize(parameters: Parameters, key: Array, scheme: str = "glorot") -> Parameters:
-    r"""Draw starting values for all floating-point arrays of a pytree.
+    r"""Draw initial values for all floating-point arrays of a pytree.
 
     ``"glorot"`` draws matrices from :math:`N(0, 2 / (n_{in} + n_{out}))` and sets vectors to zero; ``"paper"`` draws
     everything, biases included, from :math:`N(0, 0.01)`, where 0.01 is the variance. Distributions, such as a fixed
-    prior, stay as they are.
+    prior, are unchanged.
 
     Args:
         parameters: Any pytree of arrays, such as an Equinox module.
@@ -51,7 +51,7 @@ def initialize(parameters: Parameters, key: Array, scheme: str = "glorot") -> Pa
 
 @eqx.filter_jit
 def _draw(key, leaves, scheme):
-    # One draw for everything, in one program: a compiled program each would cost seconds before the first step.
+    # One draw for everything in one program: compiling one program per array would take seconds before the first step.
     normals = jax.random.normal(key, (sum(leaf.size for leaf in leaves),))
     parts = jnp.split(normals, np.cumsum([leaf.size for leaf in leaves])[:-1])
     return [
@@ -65,5 +65,5 @@ def _standard_deviation(shape, scheme):
         return PAPER_STD
     if len(shape) < 2:
         return 0.0
-    fan_out, fan_in, *kernel = shape  # of a convolution each output sees, and each input feeds, a whole kernel
+    fan_out, fan_in, *kernel = shape  # in a convolution, each output sees and each input feeds a whole kernel
     return np.sqrt(2 / ((fan_in + fan_out) * np.prod(kernel)))
