@@ -150,10 +150,10 @@ def wrong(feed):
         (lambda: iter(()), "X gave no batches in pass 1"),
         (lambda: 3, r"X\(\) returned int; a function must return an iterator"),
         (partial(next, repeat(batches(700))), "X gave no batches in pass 2.*start over"),
-        (iter([NUMBERS[:600], NUMBERS[:5].astype(float)]), r"batch 1 \(from 0\), pass 1: its numbers are float64"),
+        (iter([NUMBERS[:600], NUMBERS[:5].astype(float)]), r"batch 1 \(from 0\), pass 1: its dtype is float64"),
         (
             partial(next, iter([iter([NUMBERS[:600].astype(np.uint8)]), batches(600)])),
-            r"batch 0 \(from 0\), pass 2: its numbers are float32, those of batch 0 of pass 1 are uint8. Give one",
+            r"batch 0 \(from 0\), pass 2: its dtype is float32, but that of batch 0 of pass 1 is uint8. Use one",
         ),
     ],
 )

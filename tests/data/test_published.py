@@ -99,7 +99,7 @@ def test_a_copy_with_another_gzip_header_is_accepted_by_what_it_holds(server):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"digest": "sha256:" + "0" * 64}, "SHA256 is .* should be 0000"),
+        ({"digest": "sha256:" + "0" * 64}, "SHA256 is .*, expected 0000"),
         ({"max_bytes": 10}, "longer than 10 bytes"),
         ({"urls": ("http://127.0.0.1:1/x",)}, "refused"),
         ({"urls": ("file:///etc/hostname",)}, "unknown url type: file"),
