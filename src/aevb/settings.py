@@ -1,5 +1,7 @@
 """What the arguments of `VAE` may be, and which of its methods they leave."""
 
+from importlib import import_module
+
 import jax
 import numpy as np
 import optax
@@ -7,12 +9,9 @@ from numpyro.distributions import Distribution
 
 from aevb.arguments import check_parameter, read_random_state
 from aevb.errors import WrongTypeError, shown
-from aevb.estimators import ESTIMATORS
-from aevb.learners import LEARNERS, OPTIMIZERS, Ascent, learner_kind
-from aevb.models import CUSTOM, LIKELIHOODS, OWN_PARTS, POSTERIORS, check_real_support
-from aevb.networks import ACTIVATIONS, INITIALIZATIONS
-
-MAX_WIDTH = 10**6  # of a layer: no machine has the memory for more
+from aevb.learners import Ascent, learner_kind
+from aevb.models import POSTERIORS, check_real_support
+from aevb.vae_settings import SETTINGS, Setting
 
 
 def check_settings(vae) -> None:
@@ -21,36 +20,14 @@ def check_settings(vae) -> None:
     Raises:
         ValueError: Naming the argument, what was given, and what is allowed.
     """
-    check_parameter("latent_dim", vae.latent_dim, kind=int, low=1, largest=MAX_WIDTH)
-    check_parameter("likelihood", vae.likelihood, choices=["auto", *(name for name in LIKELIHOODS if name != CUSTOM)])
-    check_parameter("activation", vae.activation, choices=ACTIVATIONS)
-    check_parameter("posterior", vae.get_params()["posterior"], choices=POSTERIORS)
-    check_parameter("learner", vae.learner, choices=LEARNERS)
-    check_parameter("estimator", vae.estimator, choices=ESTIMATORS)
-    check_parameter("num_samples", vae.num_samples, kind=int, low=1)
-    check_parameter("batch_size", vae.batch_size, kind=int, low=1)
-    check_parameter("init", vae.init, choices=INITIALIZATIONS)
-    check_parameter("max_epochs", vae.max_epochs, kind=int, low=1)
-    check_parameter("validation_fraction", vae.validation_fraction, kind=float, low=0, high=0.9)
-    check_parameter("parameter_prior", vae.parameter_prior, choices=("normal", None))
-    if vae.patience is not None:
-        check_parameter("patience", vae.patience, kind=int, low=1)
-    if vae.learning_rate is not None:
-        check_parameter("learning_rate", vae.learning_rate, kind=float, above=0)
-    if not isinstance(vae.optimizer, optax.GradientTransformation):
-        check_parameter("optimizer", vae.optimizer, choices=OPTIMIZERS)
-    check_parameter("forgetting", vae.forgetting, kind=float, low=0, high=1)
+    given = vae.get_params(deep=False)
+    for name, setting in SETTINGS.items():
+        _CHECKS.get(name, _check_value)(name, setting, given[name])
     if vae.forgetting and vae.optimizer != "adagrad":
         raise ValueError(f"forgetting={vae.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
-    for width in vae._hidden_widths():
-        check_parameter("hidden", width, kind=int, low=1, largest=MAX_WIDTH)
-    if not isinstance(vae.amortized, bool | np.bool_):
-        raise ValueError(f"amortized={vae.amortized!r} has to be True or False.")
     kind = learner_kind(vae.learner, bool(vae.amortized))
     if vae.estimator not in kind.estimators:
         check_parameter(f"estimator ({kind.argument})", vae.estimator, choices=kind.estimators)
-    _check_own_parts(vae)
-    read_random_state(vae.random_state)
     if kind.needs_real_latents and vae.prior is None:
         prior = POSTERIORS[vae.get_params()["posterior"]].prior
         jax.eval_shape(lambda: check_real_support(prior(2)))  # traced: nothing is compiled
@@ -62,14 +39,50 @@ def check_settings(vae) -> None:
         )
 
 
-def _check_own_parts(vae):
-    for name in OWN_PARTS:
-        part = getattr(vae, name)
-        is_distribution = isinstance(part, Distribution)  # which is a function too, of random keys
-        if not (part is None or (is_distribution and name == "prior") or (callable(part) and not is_distribution)):
-            raise WrongTypeError(
-                f"{name}={shown(part)}: give an Equinox module, or a function, that returns a numpyro distribution."
-            )
+def _check_value(name: str, setting: Setting, value) -> None:
+    """Refuse a value that its description does not allow."""
+    if setting.kind is None or (value is None and setting.may_be_none):
+        return
+    for item in np.ravel(np.asarray(value, dtype=object)).tolist() if setting.several else [value]:
+        if setting.kind is bool:
+            if not isinstance(item, bool | np.bool_):
+                raise ValueError(f"{name}={shown(item)} has to be True or False.")
+        elif setting.kind is str:
+            check_parameter(name, item, choices=(*setting.choices, *_names(setting.registry)))
+        elif not (isinstance(item, str) and item in setting.choices):
+            limits = {limit: getattr(setting, limit) for limit in ("low", "high", "above", "largest")}
+            check_parameter(name, item, kind=setting.kind, **limits)
+
+
+def _names(registry):
+    """Return the names in a registry that is given as ``"module:collection"``."""
+    if registry is None:
+        return ()
+    module, name = registry.split(":")
+    return getattr(import_module(module), name)
+
+
+def _check_optimizer(name, setting, value):
+    if not isinstance(value, optax.GradientTransformation):
+        _check_value(name, setting, value)
+
+
+def _check_part(name, setting, part):
+    is_distribution = isinstance(part, Distribution)  # which is a function too, of random keys
+    if not (part is None or (is_distribution and name == "prior") or (callable(part) and not is_distribution)):
+        raise WrongTypeError(
+            f"{name}={shown(part)}: give an Equinox module, or a function, that returns a numpyro distribution."
+        )
+
+
+# What values are allowed that cannot be written down.
+_CHECKS = {
+    "optimizer": _check_optimizer,
+    "prior": _check_part,
+    "encoder": _check_part,
+    "decoder": _check_part,
+    "random_state": lambda name, setting, value: read_random_state(value),
+}
 
 
 def check_feed(kind: type[Ascent], num_rows: int | None, is_resident: bool) -> None:

@@ -35,6 +35,7 @@ from aevb.tasks.methods import TaskMethods
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
 from aevb.training.checkpoint import Checkpoints, mark_of_network, mark_of_optimizer
 from aevb.training.progress import ShareDone
+from aevb.vae_settings import with_arguments
 
 
 class Keys(NamedTuple):
@@ -47,6 +48,7 @@ class Keys(NamedTuple):
     learner: Array
 
 
+@with_arguments
 class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Variational auto-encoder: a deep latent-variable model, learned by Auto-Encoding Variational Bayes.
 
@@ -55,57 +57,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     The defaults are what works best for someone with data. The paper's own setting is ``VAE(optimizer="adagrad",
     init="paper", activation="tanh", validation_fraction=0)``.
 
-    Args:
-        latent_dim: J, number of latent variables.
-        likelihood: p(x|z). ``"bernoulli"`` for data in [0, 1]: for binary data the bound is one on log p(x) in nats;
-            for grey levels it is the average bound over random binarizations with these probabilities, and comparable
-            with neither binary nor continuous results. ``"gaussian"`` for real data; columns are standardized inside,
-            the bound is on the density in the units of X (of bytes that are grey levels, k/255).
-            ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper. ``"auto"``, chosen by
-            looking at X: Bernoulli for 0 and 1 and for grey levels that are mostly near 0 and 1, as ink on paper;
-            sigmoid-Gaussian for other grey levels, as photographs; Gaussian for all else. ``likelihood_`` and
-            ``likelihood_reason_`` tell which, and why.
-        hidden: Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
-            order.
-        activation: Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
-        posterior: The family of q(z|x): ``"gaussian"``, with diagonal covariance, ``"full-gaussian"``, ``"flow"``
-            (coupling layers), or one of independent variables: ``"laplace"``, ``"student-t"`` (more than 2 degrees of
-            freedom, so that means and variances exist), ``"logistic"``, ``"gumbel"``, ``"lognormal"``, ``"gamma"``,
-            ``"weibull"``, ``"exponential"``, ``"beta"``; or ``"dirichlet"``, with z on the simplex.
-        amortized: Whether an encoder gives q(z|x). If not, each training row has a q(z) of its own, improved at each
-            visit, and `transform`, `posterior` and `score` find that of any row by ascent on its bound, in a thousand
-            steps; nothing is held out, and learning runs for `max_epochs`.
-        learner: ``"aevb"``; ``"full-vb"``, which learns a posterior over the decoder's weights instead of one value,
-            for small data: predictions average over it; or a rival of the paper's experiments: ``"wake-sleep"``, with
-            the same networks, or ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and what
-            needs q(z|x) is done by Hybrid Monte Carlo or refused.
-        estimator: ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Where KL(q‖p) has no closed
-            form, ``"sgvb-b"`` gives way to ``"sgvb-a"``, which samples it; ``estimator_`` tells. Wake-sleep judges
-            held-out rows by it, and learns without; Monte Carlo EM has no use for it; full VB has the first two, which
-            are eqs. (24) and (22) of the paper.
-        num_samples: L, draws of z for each datapoint and step.
-        batch_size: M, datapoints in a step.
-        optimizer: ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
-        learning_rate: None for the best known default; with ``"adagrad"`` it is then chosen from {0.01, 0.02, 0.1} by
-            the first iterations on the training set, as in the paper. The updates of an optax transformation are
-            multiplied by it.
-        forgetting: For streams that change: the share of its sums that ``"adagrad"`` forgets in each step, say 0.001
-            to look back on a thousand steps. With 0 its steps shrink for ever. Adam forgets by itself.
-        init: ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance.
-        max_epochs: Largest number of passes through the data.
-        validation_fraction: Share of the rows held out to notice convergence; 0 for none. Less than ten such rows are
-            not held out.
-        patience: Epochs without a better held-out bound after which learning stops; the best parameters are kept.
-        parameter_prior: ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum
-            likelihood. Full VB has the prior N(0, I) on the decoder's weights, and none on the encoder's.
-        prior: p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for the
-            one that matches the posterior: N(0, I), or the family's standard member, such as Gamma(1, 1), Beta(1, 1) or
-            a Dirichlet distribution with concentrations 1.
-        encoder: Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
-        decoder: Your own network for p(x|z): an Equinox module from one z to a numpyro distribution.
-        random_state: As in scikit-learn, but 0 by default: the same data give the same model.
-        progress: Whether to show a progress bar. Copies by scikit-learn's ``clone``, as inside ``GridSearchCV``, show
-            none.
+    Args: described in :mod:`aevb.vae_settings`.
 
     Attributes:
         generative_: p(z) p(x|z), an Equinox module; after ``learner="full-vb"`` the average over 20 draws of the

@@ -13,7 +13,7 @@ from sklearn.datasets import load_wine
 
 from aevb import load
 from aevb.cli import app, run
-from aevb.cli.options import arguments, settings, written
+from aevb.cli.options import OPTIONS, settings, written
 from aevb.data import load_dataset
 
 DIGITS = load_dataset("digits").rows
@@ -74,9 +74,8 @@ def test_options_are_the_arguments_of_vae():
     from aevb import VAE
 
     signature = inspect.signature(VAE).parameters
-    assert set(signature) - set(arguments()) == {"prior", "encoder", "decoder", "progress"}
-    assert all(argument.default == signature[name].default for name, argument in arguments().items())
-    assert all(len(argument.help) > 10 for argument in arguments().values())
+    assert set(signature) - set(OPTIONS) == {"prior", "encoder", "decoder", "progress"}
+    assert all(option.default == signature[name].default for name, option in OPTIONS.items())
     chosen = settings({"latent_dim": 3}, {"latent_dim": 4, "patience": "none", "hidden": [5, 6]})
     assert (chosen["latent_dim"], chosen["patience"], chosen["hidden"]) == (3, None, (5, 6))
     assert settings({}, written(chosen)) == chosen

@@ -14,7 +14,7 @@ import pytest
 import aevb.explorer
 from aevb import VAE, load, runs
 from aevb.cli import run
-from aevb.cli.options import arguments, written
+from aevb.cli.options import OPTIONS, written
 from aevb.data.trial import DataSettings
 from aevb.explorer import NotExplorableError, build_page
 from aevb.explorer.bundle import bundle
@@ -119,7 +119,7 @@ def run_folder(tmp_path, random_vae):
     vae.save(tmp_path / "mine" / "model")
     tables = {"run": {"command": "aevb fit"}, "data": DataSettings("digits").written()}
     runs.write_config(
-        tmp_path / "mine", tables | {"model": written({name: a.default for name, a in arguments().items()})}
+        tmp_path / "mine", tables | {"model": written({name: option.default for name, option in OPTIONS.items()})}
     )
     return tmp_path / "mine"
 

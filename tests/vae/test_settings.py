@@ -1,12 +1,17 @@
 """What the arguments of `VAE` may be: each limit from both sides, and nothing is built or learned."""
 
+import inspect
+import sys
+from pathlib import Path
+
 import numpy as np
 import numpyro.distributions as dist
 import optax
 import pytest
 
-from aevb import VAE
-from aevb.settings import check_settings, has_a_bound, learns_from_batches
+from aevb import VAE, vae_settings
+from aevb.settings import _names, check_settings, has_a_bound, learns_from_batches
+from aevb.vae_settings import SETTINGS
 
 
 @pytest.mark.parametrize(
@@ -112,3 +117,29 @@ def test_which_methods_the_settings_leave(arguments, bound, batches):
             with pytest.raises(AttributeError) as error:
                 check(vae)
             assert str(error.value).startswith(words)
+
+
+def test_the_description_is_that_of_the_constructor():
+    signature = inspect.signature(VAE).parameters
+    assert list(SETTINGS) == list(signature)
+    for name, setting in SETTINGS.items():
+        assert (type(setting.default), setting.default) == (type(signature[name].default), signature[name].default)
+        assert len(setting.help) > 10
+        assert setting.help.endswith(".")
+        if setting.registry is not None:
+            assert setting.default in {*setting.choices, *_names(setting.registry)}
+
+
+def test_the_description_feeds_the_docstring():
+    document = " ".join(inspect.getdoc(VAE).split())  # pyright: ignore[reportOptionalMemberAccess]
+    for name, setting in SETTINGS.items():
+        assert f" {name}: {' '.join(setting.help.split())}" in document
+
+
+def test_the_description_loads_nothing():
+    """Or `aevb --help` would wait for JAX."""
+    source = Path(vae_settings.__file__).read_text(encoding="utf-8")
+    imported = {
+        line.split()[1].partition(".")[0] for line in source.splitlines() if line.startswith(("import", "from"))
+    }
+    assert imported <= sys.stdlib_module_names

@@ -3,7 +3,15 @@
 from aevb.models.assembly import OWN_PARTS, assemble, check_models, check_real_support, has_real_support
 from aevb.models.conditionals import BernoulliMLP, Conditional, GaussianMLP, Rescaled, conditional
 from aevb.models.datapoint import Datapoint
-from aevb.models.families import CUSTOM, FAMILIES, LIKELIHOODS, POSTERIORS, Family, standard_normal
+from aevb.models.families import (
+    CUSTOM,
+    FAMILIES,
+    LIKELIHOODS,
+    NAMED_LIKELIHOODS,
+    POSTERIORS,
+    Family,
+    standard_normal,
+)
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
@@ -18,6 +26,7 @@ __all__ = [
     "CUSTOM",
     "FAMILIES",
     "LIKELIHOODS",
+    "NAMED_LIKELIHOODS",
     "OWN_PARTS",
     "POSTERIORS",
     "POSTERIOR_FAMILIES",

@@ -243,5 +243,6 @@ FAMILIES = {
 }
 CUSTOM = "custom"  # what p(x|z) is called if the decoder is the user's own
 LIKELIHOODS = {name: family.likelihood for name, family in FAMILIES.items() if family.likelihood is not None}
+NAMED_LIKELIHOODS = tuple(LIKELIHOODS)  # those that can be asked for
 LIKELIHOODS[CUSTOM] = Likelihood(unit_interval=False, density=True, standardize=True)
 POSTERIORS = {name: family for name, family in FAMILIES.items() if family.for_latents}

@@ -1,0 +1,248 @@
+"""The arguments of `VAE`: what each is called, its default, what it may be, and what it means.
+
+This is the one description of them: the constructor's checks, the options of `aevb fit`, `config.toml` and the
+docstring of `VAE` are made from it. It imports only Python's own modules, so that `aevb --help` does not load JAX.
+"""
+
+import inspect
+import textwrap
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+MAX_WIDTH = 10**6  # of a layer: no machine has the memory for more
+_PLACE = "Args: described in :mod:`aevb.vae_settings`."
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One argument.
+
+    Args:
+        default: Its default.
+        help: What it means, as the docstring has it.
+        kind: ``int``, ``float``, ``bool`` or ``str``: the type of a value that can be written down; None for what only
+            Python can give.
+        choices: Values that are allowed besides, or instead of, those of the kind.
+        registry: ``"module:collection"`` of allowed names.
+        low: Smallest allowed number.
+        high: Largest allowed number.
+        above: A number that is just too small.
+        largest: A limit that is mentioned only where it is exceeded.
+        several: Whether it may be a sequence of such values.
+    """
+
+    default: Any
+    help: str
+    kind: type | None = str
+    choices: tuple = ()
+    registry: str | None = None
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    largest: float | None = None
+    several: bool = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "help", " ".join(self.help.split()))
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether None is allowed."""
+        return self.default is None or None in self.choices
+
+    @property
+    def plain_help(self) -> str:
+        """What it means, without the markup of code."""
+        return self.help.replace("`", "").replace('"', "")
+
+
+SETTINGS: dict[str, Setting] = {
+    "latent_dim": Setting(2, "J, number of latent variables.", int, low=1, largest=MAX_WIDTH),
+    "likelihood": Setting(
+        "auto",
+        """
+        p(x|z). ``"bernoulli"`` for data in [0, 1]: for binary data the bound is one on log p(x) in nats;
+        for grey levels it is the average bound over random binarizations with these probabilities, and
+        comparable with neither binary nor continuous results. ``"gaussian"`` for real data; columns are
+        standardized inside, the bound is on the density in the units of X (of bytes that are grey levels,
+        k/255). ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper. ``"auto"``,
+        chosen by looking at X: Bernoulli for 0 and 1 and for grey levels that are mostly near 0 and 1, as
+        ink on paper; sigmoid-Gaussian for other grey levels, as photographs; Gaussian for all else.
+        ``likelihood_`` and ``likelihood_reason_`` tell which, and why.
+        """,
+        choices=("auto",),
+        registry="aevb.models:NAMED_LIKELIHOODS",
+    ),
+    "hidden": Setting(
+        (500,),
+        """
+        Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
+        order.
+        """,
+        int,
+        low=1,
+        largest=MAX_WIDTH,
+        several=True,
+    ),
+    "activation": Setting(
+        "gelu",
+        """
+        Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
+        """,
+        registry="aevb.networks:ACTIVATIONS",
+    ),
+    "posterior": Setting(
+        "gaussian",
+        """
+        The family of q(z|x): ``"gaussian"``, with diagonal covariance, ``"full-gaussian"``, ``"flow"``
+        (coupling layers), or one of independent variables: ``"laplace"``, ``"student-t"`` (more than 2
+        degrees of freedom, so that means and variances exist), ``"logistic"``, ``"gumbel"``,
+        ``"lognormal"``, ``"gamma"``, ``"weibull"``, ``"exponential"``, ``"beta"``; or ``"dirichlet"``, with
+        z on the simplex.
+        """,
+        registry="aevb.models:POSTERIORS",
+    ),
+    "amortized": Setting(
+        True,
+        """
+        Whether an encoder gives q(z|x). If not, each training row has a q(z) of its own, improved at each
+        visit, and `transform`, `posterior` and `score` find that of any row by ascent on its bound, in a
+        thousand steps; nothing is held out, and learning runs for `max_epochs`.
+        """,
+        bool,
+    ),
+    "learner": Setting(
+        "aevb",
+        """
+        ``"aevb"``; ``"full-vb"``, which learns a posterior over the decoder's weights instead of one value,
+        for small data: predictions average over it; or an alternative of the paper's experiments:
+        ``"wake-sleep"``, with the same networks, or ``"mcem"``, Monte Carlo EM, which has no encoder: it
+        runs for `max_epochs`, and what needs q(z|x) is done by Hybrid Monte Carlo or refused.
+        """,
+        registry="aevb.learners:LEARNERS",
+    ),
+    "estimator": Setting(
+        "sgvb-b",
+        """
+        ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Where KL(q‖p) has no closed
+        form, ``"sgvb-a"``, which samples it, is used instead of ``"sgvb-b"``; ``estimator_`` tells.
+        Wake-sleep evaluates held-out rows by it and learns without; Monte Carlo EM does not use it; full VB
+        has the first two, which are eqs. (24) and (22) of the paper.
+        """,
+        registry="aevb.estimators:ESTIMATORS",
+    ),
+    "num_samples": Setting(1, "L, draws of z for each datapoint and step.", int, low=1),
+    "batch_size": Setting(100, "M, datapoints in a step.", int, low=1),
+    "optimizer": Setting(
+        "adam",
+        """
+        ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
+        """,
+        registry="aevb.learners:OPTIMIZERS",
+    ),
+    "learning_rate": Setting(
+        None,
+        """
+        None for the best known default; with ``"adagrad"`` it is then chosen from {0.01, 0.02, 0.1} by the
+        first iterations on the training set, as in the paper. The updates of an optax transformation are
+        multiplied by it.
+        """,
+        float,
+        above=0,
+    ),
+    "forgetting": Setting(
+        0.0,
+        """
+        For streams that change: the share of its sums that ``"adagrad"`` forgets in each step, say 0.001 to
+        look back on a thousand steps. With 0 its steps shrink forever. Adam forgets by itself.
+        """,
+        float,
+        low=0,
+        high=1,
+    ),
+    "init": Setting(
+        "glorot",
+        """
+        ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance.
+        """,
+        registry="aevb.networks:INITIALIZATIONS",
+    ),
+    "max_epochs": Setting(100, "Largest number of passes through the data.", int, low=1),
+    "validation_fraction": Setting(
+        0.1,
+        """
+        Share of the rows held out to detect convergence; 0 for none. Fewer than ten such rows are not held
+        out.
+        """,
+        float,
+        low=0,
+        high=0.9,
+    ),
+    "patience": Setting(
+        10,
+        """
+        Epochs without a better held-out bound after which learning stops; the best parameters are kept.
+        None to go on to `max_epochs`.
+        """,
+        int,
+        choices=(None,),
+        low=1,
+    ),
+    "parameter_prior": Setting(
+        "normal",
+        """
+        ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum likelihood.
+        Full VB has the prior N(0, I) on the decoder's weights, and none on the encoder's.
+        """,
+        choices=("normal", None),
+    ),
+    "prior": Setting(
+        None,
+        """
+        p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for
+        the one that matches the posterior: N(0, I), or the family's standard member, such as Gamma(1, 1),
+        Beta(1, 1) or a Dirichlet distribution with concentrations 1.
+        """,
+        kind=None,
+    ),
+    "encoder": Setting(
+        None,
+        """
+        Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
+        """,
+        kind=None,
+    ),
+    "decoder": Setting(
+        None,
+        """
+        Your own network for p(x|z): an Equinox module from one z to a numpyro distribution.
+        """,
+        kind=None,
+    ),
+    "random_state": Setting(0, "As in scikit-learn, but 0 by default: the same data give the same model.", int),
+    "progress": Setting(
+        True,
+        """
+        Whether to show a progress bar. Copies by scikit-learn's ``clone``, as inside ``GridSearchCV``, show
+        none.
+        """,
+        kind=None,
+    ),
+}
+
+
+Estimator = TypeVar("Estimator", bound=type)
+
+
+def with_arguments(estimator: Estimator) -> Estimator:
+    """Write the arguments into the docstring of a class, where it refers to this module."""
+    document = inspect.cleandoc(estimator.__doc__ or "")
+    assert _PLACE in document
+    lines = [
+        textwrap.fill(
+            f"{name}: {setting.help}", 112, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
+        )
+        for name, setting in SETTINGS.items()
+    ]
+    estimator.__doc__ = document.replace(_PLACE, "\n".join(["Args:", *lines]))
+    return estimator
