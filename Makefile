@@ -1,5 +1,5 @@
-# Needs python3 >= 3.11, pip and make. The first call makes .venv and installs what its target
-# needs; later calls start at once. Another interpreter: make PYTHON=python3.12 test
+# Needs python3 >= 3.11, pip and make. The first call creates .venv and installs what its target
+# needs; later calls start immediately. To use another interpreter: make PYTHON=python3.12 test
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,19 +12,19 @@ BIN := $(VENV)/bin
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed-demo ## learn MNIST digits and draw what was learned, into runs/
+demo: $(VENV)/.installed-demo ## learn MNIST digits and write a report, into runs/
 	@$(BIN)/python -m aevb demo
 
-test: $(VENV)/.installed-test ## run the tests: each promise once, in four minutes
+test: $(VENV)/.installed-test ## run the default tests, in four minutes
 	@$(BIN)/python -m pytest
 
-test-thorough: $(VENV)/.installed-test ## run more cases of the same promises, as CI does: three minutes
+test-thorough: $(VENV)/.installed-test ## run more cases, as CI does, in three minutes
 	@$(BIN)/python -m pytest -m 'thorough and not slow'
 
 test-slow: $(VENV)/.installed-test ## run the slow tests
 	@$(BIN)/python -m pytest -m slow -n 0
 
-mutants: $(VENV)/.installed-mutants ## break the code in 208 ways and see whether its tests notice; takes an hour
+mutants: $(VENV)/.installed-mutants ## break the code in 208 ways and check that tests detect it; takes an hour
 	@PYTHONHASHSEED=0 $(BIN)/python tools/mutants.py
 	@$(BIN)/python tools/mutants.py --show
 
@@ -33,7 +33,7 @@ check: $(VENV)/.installed-dev ## check format, lint and types
 	@$(BIN)/python -m ruff check
 	@$(BIN)/python -m pyright
 
-check-page: ## check the types of the page's modules; needs npx
+check-page: ## check the types of the explorer page; needs npx
 	@npx --yes -p typescript tsc -p src/aevb/explorer/page
 
 bench: $(VENV)/.installed-test ## run the benchmarks
@@ -44,18 +44,18 @@ docs: $(VENV)/.installed-docs ## build the documentation
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "Wrote docs/_build/html/index.html"
 
-clean: ## remove .venv, caches and built files; runs/ stays
+clean: ## remove .venv, caches and built files, but not runs/
 	rm -rf $(VENV) .cache .hypothesis .pytest_cache .ruff_cache dist docs/_build
 	find src tests docs -name __pycache__ -prune -exec rm -rf {} +
 
-# One stamp for each extra, so that a target installs only what it needs. What is seldom imported is compiled when it is.
-# Two calls of make at once install one after the other (where there is flock), and the second finds it
-# done. pip would compile on one core, and so compileall does it.
+# One stamp per extra, so that a target installs only what it needs. Rarely imported modules are compiled on import.
+# Two concurrent calls of make install one after the other (where flock exists), and the second has nothing to do.
+# compileall replaces pip's compilation, which uses only one core.
 NOT_COMPILED := '/(tests?|pip|setuptools|pkg_resources|fontTools|pygments/lexers|pallas|mosaic|jax/experimental|xarray|arviz|playwright)/'
 $(VENV)/.installed-%: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	{ echo "aevb needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
-	"Name another: make PYTHON=python3.12"; exit 1; }
+	{ echo "aevb needs Python 3.11 or newer, but $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+	"Choose another: make PYTHON=python3.12"; exit 1; }
 	@mkdir -p $(VENV)
 	@set -e; exec 9> $(VENV)/.lock; ! command -v flock > /dev/null || flock 9; \
 	if [ -f $@ ] && [ ! pyproject.toml -nt $@ ] && [ ! constraints.txt -nt $@ ]; then exit 0; fi; \
@@ -65,6 +65,6 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -qq -j 0 -x $(NOT_COMPILED) $(VENV)/lib || true; \
 	touch $@
 
-# Some systems ship venv without its pip: then the system's pip puts one there.
+# Some systems ship venv without pip; then the system's pip installs it.
 MAKE_VENV = $(PYTHON) -m venv $(VENV) > /dev/null 2>&1 || { $(PYTHON) -m venv --without-pip $(VENV) && \
 	$(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }

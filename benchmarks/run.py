@@ -1,4 +1,4 @@
-"""Time aevb against named rivals, taking turns in one run; see README.md beside this file."""
+"""Time aevb against rival libraries, taking turns in one run; see README.md in this folder."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 VENVS = HERE.parent / ".venv-bench"
-# What each worker needs in a virtual environment of its own, and that one's name; None: this one.
+# The virtual environment of each worker: its name and requirements; None for the current environment.
 TORCH = ("torch_eager", ["torch==2.13.0", "numpy"])
 WORKERS = {
     "ours": None,
@@ -24,7 +24,7 @@ WORKERS = {
     "ours_stream": None,
     "ours_resident": None,
 }
-# What is timed, in which unit, and what ours, the first, is held to: ours / other at least this.
+# Title, unit, and target ratio ours / other for each worker; the first worker is ours.
 BENCHMARKS = {
     "learning": (
         "Paper's MNIST network, M=100, L=1, Adagrad",

@@ -1,8 +1,8 @@
-"""What a fitted model is good for, beside what one would try first. Prints the table of docs/tasks/index.md.
+"""Compare each task with the methods one would try first. Prints the table of docs/tasks/index.md.
 
     python benchmarks/tasks.py [NAME ...] [--pictures FOLDER]    # names: see BENCHMARKS
 
-All numbers are of test rows that no method has seen. Settings were chosen on other rows, held out of the training set.
+All numbers are for test rows that no method has seen. Settings were chosen on held-out rows of the training set.
 """
 
 import argparse
@@ -34,7 +34,7 @@ PICTURES = {}
 
 
 class CountsDecoder(eqx.Module):
-    """Pixels of scikit-learn's digits count the ink in 16 cells: a binomial distribution knows that."""
+    """A binomial distribution, because pixels of scikit-learn's digits count the ink in 16 cells."""
 
     network: MLP
 
@@ -43,7 +43,7 @@ class CountsDecoder(eqx.Module):
 
 
 class TableDecoder(eqx.Module):
-    """A Gaussian with one variance for each column: few rows do not tell how it varies."""
+    """A Gaussian with one variance per column: a few rows are not enough to learn how it varies."""
 
     network: MLP
     log_variance: jax.Array
@@ -187,7 +187,7 @@ def denoising():
             PICTURES[f"denoised-{noise}"] = {"seen": y, "denoised": found, "truth": test}
         images = y.reshape(-1, 28, 28)
         noisy_train = corrupted(train[:500], noise, level)
-        # The baselines may choose: their best setting on noisy training rows.
+        # The baselines use their best setting on noisy training rows.
         medians = {size: lambda a, size=size: _median(a, size) for size in (3, 5)}
         by_pca = {k: functools.partial(_project, PCA(k, random_state=SEED).fit(train)) for k in (10, 20, 40, 80)}
         yield (
@@ -195,7 +195,7 @@ def denoising():
             "squared error",
             {
                 "VAE": squared_error(found, test),
-                "as it is": squared_error(y, test),
+                "noisy": squared_error(y, test),
                 "median filter": squared_error(_best(medians, noisy_train, train[:500])(images.reshape(y.shape)), test),
                 "PCA": squared_error(_best(by_pca, noisy_train, train[:500])(y), test),
             },
@@ -248,7 +248,7 @@ def anomalies():
             areas[name].append(roc_auc_score(is_strange, values))
         print("#", digit, {name: round(values[-1], 3) for name, values in areas.items()}, flush=True)
     yield (
-        "a digit that was not learned, average over the ten",
+        "a digit that was not in the training data, average over ten",
         "ROC AUC",
         {name: float(np.mean(values)) for name, values in areas.items()},
     )
@@ -268,7 +268,7 @@ def draw(folder, num=10):
     from PIL import Image
 
     for name, rows in PICTURES.items():
-        # Test images are in order of their labels: one of each digit. What is missing is mid-grey.
+        # Test images are sorted by label: take one of each digit. Missing pixels are mid-grey.
         strips = [
             np.nan_to_num(images[:: len(images) // num][:num], nan=0.5).reshape(-1, 28, 28).clip(0, 1)
             for images in rows.values()

@@ -1,13 +1,13 @@
-"""Break the code in small ways, one at a time, and see whether its own tests notice.
+"""Break the code in small ways, one at a time, and check whether its tests detect it.
 
-The operators are mutmut's, and two more; the mutants are a random sample, the same number from each of four rooms. A
-first pass runs the room's tests on the code as it is, and notes which functions each test calls. A mutant then meets
-the tests that call its function, the quickest first, and after them the others of the same files. Each run is a fork of
-one process that has imported everything but aevb, and is limited in its processor time, not by a clock, so that a busy
-machine changes nothing.
+The operators are mutmut's and two more; the mutants are a random sample, the same number from each of four packages. A
+first pass runs the package's tests on the unchanged code and records which functions each test calls. Each mutant is
+then tested by the tests that call its function, fastest first, followed by the others in the same files. Each run is a
+fork of one process that has imported everything but aevb. Its CPU time is limited instead of its wall time, so that the
+result does not depend on the load of the machine.
 
-What is found is appended to `.cache/mutants/results.jsonl`, and a second call goes on from there; remove the folder
-after a change of the code or of its tests. `--show` prints the counts and the survivors.
+Results are appended to `.cache/mutants/results.jsonl`, and a second call resumes from there; remove the folder after
+changing the code or its tests. `--show` prints the counts and the survivors.
 """
 
 import argparse
@@ -42,7 +42,7 @@ REFUSALS = (
     "automatic_likelihood integers_beyond_32_bits a_refused_fit_leaves_the_model_as_it_was "
     "whole_numbers_up_to_255_are_taken_for_pixels_in_the_advice one_hidden_layer_may_be_a_number"
 )
-ROOMS = {  # what is broken, and the tests that are to notice
+PARTS = {  # the sources to mutate, and the tests that should detect it
     "validation": (
         ["src/aevb/data/checks.py", "src/aevb/data/reading.py", "src/aevb/settings.py", "src/aevb/conventions.py"],
         [
@@ -74,18 +74,18 @@ ROOMS = {  # what is broken, and the tests that are to notice
     ),
     "distributions": (["src/aevb/distributions"], ["tests/distributions"]),
 }
-NEVER_MUTATED = {"isinstance", "len"}  # as in mutmut: the result is an error at once
-# Plugins that were imported before the fork cannot be rewritten, of which pytest would warn.
+NEVER_MUTATED = {"isinstance", "len"}  # as in mutmut: the result is an immediate error
+# pytest would warn that plugins imported before the fork cannot be rewritten.
 PYTEST = ["-qx", "-n0", "-mnot slow", "-pno:cacheprovider", "-Wignore::pytest.PytestAssertRewriteWarning"]
 OUTCOMES = {0: "survived", 1: "killed", 2: "killed", 4: "killed", None: "stopped"}  # by exit code; 2, 4: no import
-SECONDS = 60  # of processor time, beside five times what the tests take
+SECONDS = 60  # of CPU time, in addition to five times what the tests take
 
 
 # ---- mutants ---------------------------------------------------------------------------------------------------------
 
 
 class Mutant(NamedTuple):
-    room: str
+    part: str
     path: str
     number: int  # of the file's mutants
     line: int
@@ -135,14 +135,14 @@ class _Places(cst.CSTVisitor):
         return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in NEVER_MUTATED
 
 
-def mutants_of(room, path):
-    """Return the mutants of a file, each with a function that gives the whole text."""
+def mutants_of(part, path):
+    """Return the mutants of a file, each with a function that returns the full source."""
     wrapper, places = MetadataWrapper(cst.parse_module((REPOSITORY / path).read_text())), _Places()
     wrapper.visit(places)
     show = wrapper.module.code_for_node
     return [
         (
-            Mutant(room, path, number, line, show(node).strip(), show(changed).strip()),
+            Mutant(part, path, number, line, show(node).strip(), show(changed).strip()),
             lambda node=node, changed=changed: wrapper.module.deep_replace(node, changed).code,
         )
         for number, (line, node, changed) in enumerate(places.changes)
@@ -150,19 +150,19 @@ def mutants_of(room, path):
 
 
 def is_new(path, text):
-    """Whether the mutant is Python, and other Python than before."""
+    """Whether the mutant is valid Python and differs from the original."""
     try:
         return compile(text, "", "exec") != compile((REPOSITORY / path).read_text(), "", "exec")
     except SyntaxError:
         return False
 
 
-def sample(room, number, seed):
-    """Draw mutants of a room, each with its whole text."""
-    files = sorted(str(file.relative_to(REPOSITORY)) for place in ROOMS[room][0] for file in _python_files(place))
-    every = [pair for path in files for pair in mutants_of(room, path)]
+def sample(part, number, seed):
+    """Draw mutants of a package, each with its full source."""
+    files = sorted(str(file.relative_to(REPOSITORY)) for place in PARTS[part][0] for file in _python_files(place))
+    every = [pair for path in files for pair in mutants_of(part, path)]
     random.Random(seed).shuffle(every)
-    print(f"{room}: {number} of {len(every)} mutants", flush=True)
+    print(f"{part}: {number} of {len(every)} mutants", flush=True)
     pairs = ((mutant, text()) for mutant, text in every)
     return islice((pair for pair in pairs if is_new(pair[0].path, pair[1])), number)
 
@@ -176,7 +176,7 @@ def _python_files(place):
 
 
 class _Watch:
-    """Pytest plugin: runs the tests in a given order, and notes what failed, what each took, and what it called."""
+    """Pytest plugin: runs the tests in a given order, and records failures, and the time and calls of each test."""
 
     def __init__(self, order=None, trace=False):
         self.order, self.trace, self.tests, self.failed = order, trace, {}, None
@@ -210,16 +210,14 @@ class _Watch:
 
 
 def run_tests(arguments, seconds, order=None, trace=False):
-    """Run pytest in a fork; return its exit code (None if it was stopped) and what the plugin saw."""
+    """Run pytest in a fork; return its exit code (None if it was killed) and what the plugin recorded."""
     report = WORK / "report.json"
     report.unlink(missing_ok=True)
-    with warnings.catch_warnings(
-        action="ignore"
-    ):  # JAX warns of forks; it has computed nothing, and has no threads yet
+    with warnings.catch_warnings(action="ignore"):  # JAX warns about forks, but it has no threads yet
         child = os.fork()
     if child == 0:
         os.setsid()
-        signal.alarm(3600)  # in case that it waits for something
+        signal.alarm(3600)  # in case it hangs
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
         os.chdir(COPY)
         sys.path.insert(0, str(COPY / "src"))
@@ -228,7 +226,7 @@ def run_tests(arguments, seconds, order=None, trace=False):
             os.dup2(output.fileno(), 2)
         watch, code = _Watch(order, trace), 70
         if trace:
-            time.process_time = lambda: 0.0  # some tests have a limit, and tracing is slow
+            time.process_time = lambda: 0.0  # some tests have a time limit, and tracing is slow
         try:
             import pytest
 
@@ -244,25 +242,25 @@ def run_tests(arguments, seconds, order=None, trace=False):
     return code, json.loads(report.read_text()) if report.exists() else {"tests": {}, "failed": None}
 
 
-def note_calls(room):
-    """Return what each test of a room takes and calls; files run apart, for what is compiled is not called again."""
+def note_calls(part):
+    """Return the time and calls of each test; files run separately, because compiled functions are not called again."""
     noted = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
-    for file in files_of(room):
+    for file in files_of(part):
         if file not in noted:
-            wanted = [name for name in ROOMS[room][1] if name.split("::")[0] == file] or [file]
-            code, report = run_tests(wanted, 1800, trace=True)
-            if code not in (0, 5):  # 5: a source without examples
-                sys.exit(f"{file} fails on the code as it is ({code}, {report['failed']}): see {WORK / 'output.txt'}")
+            selected = [name for name in PARTS[part][1] if name.split("::")[0] == file] or [file]
+            code, report = run_tests(selected, 1800, trace=True)
+            if code not in (0, 5):  # 5: a source file without doctests
+                sys.exit(f"{file} fails on the unchanged code ({code}, {report['failed']}): see {WORK / 'output.txt'}")
             noted[file] = report["tests"]
             BASELINE.write_text(json.dumps(noted))
             seconds = sum(test["seconds"] for test in report["tests"].values())
-            print(f"{room}: {file}: {len(report['tests'])} tests, {seconds:.0f} s", flush=True)
-    return {file: noted[file] for file in files_of(room)}
+            print(f"{part}: {file}: {len(report['tests'])} tests, {seconds:.0f} s", flush=True)
+    return {file: noted[file] for file in files_of(part)}
 
 
-def files_of(room):
-    """Return the files with a room's tests: the sources, for their examples, and then the others."""
-    sources, tests = ROOMS[room]
+def files_of(part):
+    """Return the files with a package's tests: the sources, for their doctests, and then the others."""
+    sources, tests = PARTS[part]
     paths = [path for place in tests for path in _test_files(place)]
     return list(dict.fromkeys([*sources, *(str(path.relative_to(COPY)) for path in paths)]))
 
@@ -273,7 +271,7 @@ def _test_files(place):
 
 
 def chosen_tests(mutant, noted):
-    """Return the test files that call the mutant's function, their tests in order, and the seconds they take."""
+    """Return the test files that call the mutant's function, their tests in order, and their total seconds."""
     owners = {f"{mutant.path}:{line}" for line in owners_of((REPOSITORY / mutant.path).read_text(), mutant.line)}
 
     def calls(test):
@@ -281,19 +279,19 @@ def chosen_tests(mutant, noted):
         return called & owners if owners else any(call.split(":")[0] == mutant.path for call in called)
 
     files = [file for file, tests in noted.items() if any(calls(test) for test in tests.values())]
-    files = files or [file for file, tests in noted.items() if tests]  # it runs at import only, if at all
+    files = files or [file for file, tests in noted.items() if tests]  # it runs only at import, if at all
     found = {name: test for file in files for name, test in noted[file].items()}
     order = sorted(found, key=lambda name: (not calls(found[name]), found[name]["seconds"]))
     return files, order, sum(test["seconds"] for test in found.values())
 
 
 def owners_of(source, line):
-    """Return the first lines of the functions that a line belongs to; none for a module's or a class's own lines."""
+    """Return the first lines of the functions that contain a line; none for module-level and class-level lines."""
     functions = []
 
     def visit(code):
         lines = {number for _, _, number in code.co_lines() if number}
-        functions.append((code.co_firstlineno, lines, code.co_flags & 0x2))  # a function's own variables
+        functions.append((code.co_firstlineno, lines, code.co_flags & 0x2))  # has local variables: a function
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 visit(constant)
@@ -307,13 +305,13 @@ def owners_of(source, line):
 
 
 def prepare():
-    """Copy what the tests need, and import what most of them import."""
+    """Copy what the tests need, and import what most of them use."""
     shutil.rmtree(COPY, ignore_errors=True)
     for name in ("src", "tests", "docs"):
         shutil.copytree(REPOSITORY / name, COPY / name, ignore=shutil.ignore_patterns("__pycache__", "_build"))
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(REPOSITORY / name, COPY)
-    checked = py_compile.PycInvalidationMode.CHECKED_HASH  # two mutants may share size and second
+    checked = py_compile.PycInvalidationMode.CHECKED_HASH  # two mutants may have the same size and modification time
     compileall.compile_dir(COPY / "src", quiet=2, invalidation_mode=checked)
     os.environ |= {
         "OMP_NUM_THREADS": "1",
@@ -325,7 +323,7 @@ def prepare():
     import runpy
 
     os.environ["XLA_FLAGS"] = " ".join(runpy.run_path(str(REPOSITORY / "tests" / "conftest.py"))["QUICK_TO_COMPILE"])
-    # Not BlackJAX: it computes when it is imported, and the threads that JAX then has would be missing in a fork.
+    # Not BlackJAX: it computes on import, and the threads that JAX then starts would be missing in a fork.
     import equinox  # noqa: F401
     import numpyro  # noqa: F401
     import optax  # noqa: F401
@@ -335,17 +333,17 @@ def prepare():
     import sklearn.utils.estimator_checks  # noqa: F401
 
 
-def run(rooms, number, seed):
+def run(parts, number, seed):
     prepare()
-    for room in rooms:
-        noted = note_calls(room)
-        for mutant, text in sample(room, number, seed):
+    for part in parts:
+        noted = note_calls(part)
+        for mutant, text in sample(part, number, seed):
             if not any(row["path"] == mutant.path and row["number"] == mutant.number for row in results()):
                 try_out(mutant, text, noted)
 
 
 def try_out(mutant, text, noted):
-    """Run the tests on a mutant, and write down what came of it."""
+    """Run the tests on a mutant and record the outcome."""
     files, order, seconds = chosen_tests(mutant, noted)
     (COPY / mutant.path).write_text(text)
     code, report = run_tests(files, SECONDS + 5 * seconds, order)
@@ -363,9 +361,9 @@ def results():
 
 def show():
     rows = results()
-    counts = Counter((row["room"], row["outcome"]) for row in rows)
-    for room in ROOMS:
-        print(room, {outcome: counts[room, outcome] for outcome in ("killed", "stopped", "survived", "untried")})
+    counts = Counter((row["part"], row["outcome"]) for row in rows)
+    for part in PARTS:
+        print(part, {outcome: counts[part, outcome] for outcome in ("killed", "stopped", "survived", "untried")})
     for row in rows:
         if row["outcome"] == "survived":
             print(f"{row['path']}:{row['line']}\n  - {row['before']}\n  + {row['after']}")
@@ -373,10 +371,10 @@ def show():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("room", nargs="*", help=f"of {', '.join(ROOMS)}; all by default")
-    parser.add_argument("--number", type=int, default=52, help="mutants from each of the four rooms")
+    parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--number", type=int, default=52, help="mutants from each of the four packages")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--show", action="store_true", help="print what was found, and run nothing")
+    parser.add_argument("--show", action="store_true", help="print the results without running anything")
     arguments = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)
-    show() if arguments.show else run(arguments.room or ROOMS, arguments.number, arguments.seed)
+    show() if arguments.show else run(arguments.part or PARTS, arguments.number, arguments.seed)

@@ -1,11 +1,11 @@
-"""Run both commands of the README, `make test` and `make demo`, from clean clones in environments that users have.
+"""Run both commands of the README, `make test` and `make demo`, from clean clones in typical user environments.
 
     python tools/try_environments.py                     # three runs that cover all of them, about five minutes each
     python tools/try_environments.py root+private space  # two runs: as root in a private folder; in a path with a space
     python tools/try_environments.py --list
 
-An environment is one of the names of `ENVIRONMENTS`, or several joined by +. Run it as root to try both users.
-PYTEST_ADDOPTS is passed on, so PYTEST_ADDOPTS="-k keeping" runs a few tests only. What is tried is the last commit.
+An environment is one of the names in `ENVIRONMENTS`, or several joined by +. Run it as root to test both users.
+PYTEST_ADDOPTS is passed on: PYTEST_ADDOPTS="-k keeping" runs only a few tests. It tests the last commit.
 """
 
 import argparse
@@ -26,22 +26,22 @@ ENVIRONMENTS = {
     "root": "as root",
     "user": "as an ordinary user",
     "private": "below a folder of mode 0700",
-    "space": "in a path that holds a space",
-    "umlaut": "in a path that holds an umlaut",
-    "no-home": "with HOME set to nothing",
-    "empty-home": "with a home folder in which there is nothing",
-    "read-only-home": "with a home folder that cannot be written to",
-    "terminal": "in a terminal (without it there is none: no TTY)",
+    "space": "in a path with a space",
+    "umlaut": "in a path with an umlaut",
+    "no-home": "with an empty HOME",
+    "empty-home": "with an empty home folder",
+    "read-only-home": "with a read-only home folder",
+    "terminal": "in a terminal (by default there is no TTY)",
     "c-locale": "with LANG=C",
     "tmpdir": "with TMPDIR elsewhere",
-    "beside": "with a second `make test` in the same clone, begun at the same moment",
+    "beside": "with a second `make test` started in the same clone at the same time",
 }
 DEFAULT = (
     "root+private+space+no-home+c-locale",
     "user+umlaut+read-only-home+tmpdir+terminal",
     "user+empty-home+beside",
 )
-# Of the caller's environment these are left out: they would say how things are here.
+# Variables of the caller's environment that are not passed on, because they describe this machine.
 LEFT_OUT = (
     "JAX_",
     "XLA_",
@@ -60,7 +60,7 @@ LEFT_OUT = (
 
 
 def make_place(names: set[str], scratch: Path) -> tuple[Path, dict[str, str]]:
-    """Clone the repository into a folder of the environment; return the clone, and the variables that commands see."""
+    """Clone the repository into a folder of the environment; return the clone and the environment variables."""
     folders = {"umlaut": "ümläut", "space": "with a space", "private": "private"}
     above = scratch.joinpath(*(folder for name, folder in folders.items() if name in names))
     above.mkdir(parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ def make_place(names: set[str], scratch: Path) -> tuple[Path, dict[str, str]]:
 
 
 def run(command: list[str], clone: Path, variables: dict[str, str], log: Path, names: set[str]) -> int:
-    """Run a command in a clone, all it says into a file; return its exit code."""
+    """Run a command in a clone, with its output written to a file; return its exit code."""
     identity = {"user": ORDINARY_USER, "group": ORDINARY_USER, "extra_groups": []}
     options = identity if "user" in names and os.geteuid() == 0 else {}
     with open(log, "wb") as file:
@@ -104,7 +104,7 @@ def run(command: list[str], clone: Path, variables: dict[str, str], log: Path, n
 
 
 def read_terminal(master: int) -> bytes:
-    """Return what was written to a terminal; nothing when its last user is gone."""
+    """Return what was written to a terminal; nothing when its last process has ended."""
     try:
         return os.read(master, 2**16)
     except OSError:
@@ -112,7 +112,7 @@ def read_terminal(master: int) -> bytes:
 
 
 def try_one(environment: str, commands: list[str], keep: bool) -> bool:
-    """Run the commands in one environment, and say how it went; return whether all succeeded."""
+    """Run the commands in one environment and print the outcome; return whether all succeeded."""
     names = set(environment.split("+"))
     if "root" in names and os.geteuid() != 0:
         print(f"{environment}: NOT TRIED, you are not root", flush=True)

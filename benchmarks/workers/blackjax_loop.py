@@ -20,7 +20,7 @@ from common import (
 )
 
 J = LIKELIHOOD_LATENT_DIM
-NUM_TIMED = 50  # of the datapoints: the loop takes as long for each
+NUM_TIMED = 50  # of the datapoints: the loop takes the same time for each
 NUM_TRANSITIONS = TUNING + 2 * SAMPLES // CHAINS
 
 

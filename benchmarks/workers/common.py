@@ -1,4 +1,4 @@
-"""What all workers share: the data and the way they take turns."""
+"""Shared by all workers: the data, and how they take turns."""
 
 import gzip
 import os
@@ -13,8 +13,8 @@ DATA_DIM, HIDDEN, LATENT_DIM = 784, 500, 20
 
 # Marginal likelihoods, with the settings of the paper's appendix E.
 NUM_ROWS, LIKELIHOOD_HIDDEN, LIKELIHOOD_LATENT_DIM = 1000, 100, 3
-SAMPLES, LEAPFROG = 50, 4  # of each of the two stages, over all chains of a datapoint
-CHAINS, TUNING = 2, 100  # not said in the paper; the same for all
+SAMPLES, LEAPFROG = 50, 4  # per stage, over all chains of a datapoint
+CHAINS, TUNING = 2, 100  # not given in the paper; the same for all
 
 
 def load_rows():
@@ -29,7 +29,7 @@ def load_rows():
 
 
 def rate_of_chunks(X, num_chunks=8):
-    """Return samples/s inside VAE.fit(X), from the first chunk's end to the last's; a Ctrl-C then ends it."""
+    """Return samples/s inside VAE.fit(X), from the end of the first chunk to the end of the last, then interrupt it."""
     import aevb
     from aevb.training.progress import Progress
 
@@ -49,7 +49,7 @@ def rate_of_chunks(X, num_chunks=8):
 
 
 def take_turns(name, samples_per_second):
-    """Announce `name` (or what it returns), then answer each line of standard input with `samples_per_second()`."""
+    """Print `name` (or its return value), then answer each line of standard input with `samples_per_second()`."""
     samples_per_second()  # compilation and warm-up
     print(name() if callable(name) else name, flush=True)
     for _ in sys.stdin:

@@ -1,4 +1,4 @@
-"""aevb: whole epochs inside VAE.fit, by the difference of a long and a short fit."""
+"""aevb: whole epochs inside VAE.fit, from the difference between a long and a short fit."""
 
 import time
 

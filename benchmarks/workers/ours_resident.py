@@ -1,4 +1,4 @@
-"""aevb: the rate of VAE.fit on an array."""
+"""aevb: the speed of VAE.fit on an array."""
 
 from common import load_rows, rate_of_chunks, take_turns
 

@@ -1,4 +1,4 @@
-"""aevb: the rate of VAE.fit on a `.npy` file larger than memory allows, and the memory that it takes."""
+"""aevb: the speed of VAE.fit on a `.npy` file that is too large to load, and the memory it uses."""
 
 import os
 import resource
@@ -16,7 +16,7 @@ MAX_RESIDENT = 1.5e9
 
 
 def make_file(folder):
-    """Write the images over and over."""
+    """Write the images repeatedly until the file is large enough."""
     path, images = Path(folder) / "rows.npy", load_rows()
     num_rows = int(GIGABYTES * 1e9) // DATA_DIM
     with open(path, "wb") as file:

@@ -19,7 +19,7 @@ def scan_products(weights, batches):
         decoder_gradient = y.T @ h
         h_gradient = y @ decoder
         encoder_gradient = h_gradient.T @ x
-        return (encoder_gradient, decoder_gradient), None  # carried, so that none can be left out
+        return (encoder_gradient, decoder_gradient), None  # carried, so that none is optimized away
 
     return jax.lax.scan(step, weights, batches)[0]
 

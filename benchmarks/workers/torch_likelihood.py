@@ -1,4 +1,4 @@
-"""PyTorch: appendix D's estimator written by hand, all chains of all datapoints in one batch."""
+"""PyTorch: appendix D's estimator, hand-written, with all chains of all datapoints in one batch."""
 
 import math
 import os

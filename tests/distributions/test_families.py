@@ -1,11 +1,11 @@
-"""Every univariate family against SciPy: one table, one row a family, with the settings that are hard.
+"""Every univariate family against SciPy: one table, one row per family, with difficult settings.
 
-Draws are judged pointwise in float64, by F(z) = P(epsilon), and in float32 by Kolmogorov-Smirnov tests at a level that
+Draws are checked pointwise in float64, by F(z) = P(epsilon), and in float32 by Kolmogorov-Smirnov tests at a level that
 makes a false alarm anywhere in this file less likely than 2.5e-5 (Bonferroni), its share of the suite's 1e-4
-(docs/decisions, no. 4). The seeds are fixed, so a verdict stays what it is.
+(docs/decisions, no. 4). The seeds are fixed, so the results are reproducible.
 
-A setting is a tuple of parameter values. `float64_only` says of a setting, by its position, what float32 cannot hold
-there and why; the float64 tests still cover it.
+A setting is a tuple of parameter values. `float64_only` says, by the position of a setting, what float32 cannot
+represent there and why; the float64 tests still cover it.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,18 +31,18 @@ class Family:
     parameters: tuple[str, ...]
     settings: tuple[tuple[float, ...], ...]
     fixed: tuple[str, ...] = ()  # parameters without a gradient
-    locations: tuple[str, ...] = ("loc",)  # parameters to be judged by the spread, not by their size
-    kink: str = ""  # parameter at which the density has a kink, where differences across it are no derivative
-    log_constant: float = 0.0  # by which the log density exceeds a normalized one
+    locations: tuple[str, ...] = ("loc",)  # parameters measured relative to the spread, not to their size
+    kink: str = ""  # parameter at which the density has a kink; differences across it do not approximate a derivative
+    log_constant: float = 0.0  # added to the normalized log density
     float64_only: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
     def columns(self, dtype):
-        """Return the settings as one array for each parameter, (num_settings,)."""
+        """Return the settings as one array per parameter, (num_settings,)."""
         return [np.asarray(column, dtype) for column in zip(*self.settings, strict=True)]
 
 
 class VonMisesOnCircle:
-    """SciPy's von Mises distribution cut at -pi and pi, as numpyro's is, instead of at loc +- pi."""
+    """SciPy's von Mises distribution cut at -pi and pi, like numpyro's, instead of at loc +- pi."""
 
     def __init__(self, loc, concentration):
         self._wrapped = stats.vonmises(concentration, loc)
@@ -62,7 +62,7 @@ class VonMisesOnCircle:
 
 
 class FisherSnedecorOracle:
-    """SciPy's F distribution, with tails from its beta functions: in SciPy 1.13 `stats.f.sf` cancels far out."""
+    """SciPy's F distribution, with tails from beta functions: `stats.f.sf` of SciPy 1.13 cancels in the far tail."""
 
     def __init__(self, df1, df2):
         self._shapes, self._ratio = (df1 / 2, df2 / 2), df1 / df2
@@ -121,7 +121,7 @@ class KumaraswamyOracle:
 
 
 class TruncatedMixture(dist.Distribution):
-    """The same mixture as someone would write it who knows nothing of this package: a density, a support, a CDF."""
+    """The same mixture, written without knowledge of this package: a density, a support, a CDF."""
 
     arg_constraints = {"weight": dist.constraints.unit_interval, "loc": dist.constraints.real}
     support = dist.constraints.interval(0.0, 3.0)
@@ -143,7 +143,7 @@ class TruncatedMixture(dist.Distribution):
 
 
 class TruncatedMixtureDensity(TruncatedMixture):
-    """Known by its density only, and that only up to a constant."""
+    """Given only by an unnormalized density."""
 
     cdf = dist.Distribution.cdf  # not implemented
 
@@ -274,7 +274,7 @@ FAMILIES = (
         dist.Beta,
         stats.beta,
         ("concentration1", "concentration0"),
-        # With a small second shape float64 too rounds draws to 1; test_quantiles.py has those, as logits.
+        # With a small second shape even float64 rounds draws to 1; test_quantiles.py covers those, as logits.
         ((2.0, 3.0), (0.05, 1.5), (500.0, 500.0), (500.0, 1.5), (0.05, 500.0), (1.0, 1.0)),
         float64_only={
             1: {"gradient": _UNDERFLOW, "log_prob": _UNDERFLOW},
@@ -341,24 +341,24 @@ WEIGHTS = np.linspace(-1, 2, NUM_DETAILS)[:, None]
 LEVEL = 2.5e-5 / sum(len(family.settings) for family in FAMILIES)
 
 # Scope "module" runs all tests of a family one after another: they share one compiled program and one set of draws.
-# Rows beyond the paper's list, whose code other rows run too.
+# Families beyond the paper's list, whose code other families also run.
 EXTRA = ("InverseGamma", "Kumaraswamy", "LogUniform", "SoftLaplace", "TruncatedMixtureDensity")
-# The dearest to compile: the default tests judge their draws alone, and of the mixture nothing.
-DEAR = ("Beta", "Chi2", "Erlang", "FisherSnedecor", "StudentT", "TruncatedMixture", "VonMises")  # Gamma stands for most
+# The most expensive to compile: the default tests check only their draws, and skip the mixture. Gamma represents most.
+EXPENSIVE = ("Beta", "Chi2", "Erlang", "FisherSnedecor", "StudentT", "TruncatedMixture", "VonMises")
 each_family = pytest.mark.parametrize(
     "family",
     [
         pytest.param(
             family,
             id=family.name,
-            marks=[pytest.mark.slow] * (family.name in EXTRA) + [pytest.mark.thorough] * (family.name in DEAR),
+            marks=[pytest.mark.slow] * (family.name in EXTRA) + [pytest.mark.thorough] * (family.name in EXPENSIVE),
         )
         for family in FAMILIES
     ],
     scope="module",
 )
-# Rows that take long to compile. Their draws are judged in float32 here, the rest in float64, which is stricter;
-# test_quantiles.py has the gamma and beta quantiles, and their derivatives, in both.
+# Families that take long to compile. Their draws are checked in float32 here, the rest in float64, which is stricter;
+# test_quantiles.py checks the gamma and beta quantiles and their derivatives in both.
 FLOAT64_FIRST = ("Beta", "Chi2", "Erlang", "FisherSnedecor", "Gamma", "StudentT", "TruncatedMixture", "VonMises")
 each_family_and_precision = pytest.mark.parametrize(
     ("family", "dtype"),
@@ -369,12 +369,12 @@ each_family_and_precision = pytest.mark.parametrize(
         for marks in [
             [pytest.mark.float64] * (dtype is np.float64)
             + [pytest.mark.slow] * (family.name in (*EXTRA, *others))
-            + [pytest.mark.thorough] * (family.name in DEAR)
+            + [pytest.mark.thorough] * (family.name in EXPENSIVE)
         ]
     ],
     scope="module",
 )
-# 20,000 draws of their first setting alone; of the others in the slow tests.
+# 20,000 draws of their first setting only; the slow tests cover the others.
 DRAWN = [
     pytest.param(
         replace(family, settings=family.settings[:1]) if first else family,
@@ -395,11 +395,11 @@ NOISE = {
 
 
 class Details(NamedTuple):
-    """What is known of a few draws: arrays of shape (num_draws, num_settings)."""
+    """Properties of a few draws: arrays of shape (num_draws, num_settings)."""
 
     z: Any
-    gradients: Any  # dz/dphi, one array for each parameter
-    pulled_back: Any  # (num_settings,) for each parameter: sum of weights * dz/dphi, by reverse mode
+    gradients: Any  # dz/dphi, one array per parameter
+    pulled_back: Any  # (num_settings,) per parameter: sum of weights * dz/dphi, by reverse mode
 
 
 @cache
@@ -409,7 +409,7 @@ def draw_with(family):
 
 @cache
 def detail_with(family):
-    """Return a compiled function of parameters and noise that gives all that is tested."""
+    """Return a compiled function of parameters and noise that computes everything that is tested."""
 
     @jax.jit
     def detail(columns, epsilon):
@@ -428,7 +428,7 @@ def detail_with(family):
 
 @cache
 def log_prob_with(family):
-    """A program of its own: in that of the draws XLA would take z before it is rounded, and not the z we are given."""
+    """A separate program: in the one that draws, XLA would use z before rounding instead of the z that is returned."""
     return jax.jit(lambda columns, z: family.build(*columns).log_prob(z))
 
 
@@ -437,7 +437,7 @@ def transform_with(family, columns):
 
 
 def parameters_of(family, dtype, precision=None):
-    """The parameters as `dtype` rounds them, in arrays of `precision`."""
+    """The parameters rounded to `dtype`, in arrays of `precision`."""
     return [jnp.asarray(column, precision or dtype) for column in family.columns(dtype)]
 
 
@@ -458,14 +458,14 @@ def details_of(family, dtype):
 
 @cache
 def exact_details_of(family, dtype):
-    """The same in 64 bits, from parameters and noise as `dtype` rounds them."""
+    """The same in 64 bits, from parameters and noise rounded to `dtype`."""
     epsilon = np.asarray(noise_of(family, dtype))
     with jax.enable_x64(True):
         return run(family, dtype, jnp.asarray(epsilon, np.float64))
 
 
 def held_settings(family, dtype, what):
-    """Yield the settings that `dtype` can hold, with their parameters as it rounds them."""
+    """Yield the settings that `dtype` can represent, with the parameters rounded to it."""
     for setting, row in enumerate(zip(*family.columns(dtype), strict=True)):
         if dtype == np.float64 or what not in family.float64_only.get(setting, {}):
             yield setting, [float(value) for value in row]
@@ -483,10 +483,10 @@ def test_draws_follow_the_distribution(family):
 
 @pytest.mark.float64
 @each_family
-def test_draws_are_the_quantiles_that_the_noise_is(family):
-    """One noise variable, one increasing map (docs/decisions, no. 3), so F(z) = P(epsilon): no chance in it.
+def test_draws_have_the_quantiles_of_the_noise(family):
+    """One noise variable, one increasing map (docs/decisions, no. 3): F(z) = P(epsilon) exactly, without randomness.
 
-    The smaller tail is compared; the reciprocal of a gamma variable decreases, so there the tails change places.
+    The smaller tail is compared; the reciprocal of a gamma variable decreases, so its tails are swapped.
     """
     noise, _ = dist.reparameterize(family.build(*family.columns(np.float64)))
     epsilon, z = noise_of(family, np.float64), details_of(family, np.float64).z
@@ -525,7 +525,7 @@ def test_pathwise_gradient_is_the_implicit_one(family, dtype):
         for setting, parameters in held_settings(family, dtype, "gradient"):
             expected = implicit_gradient(family, parameters, position, z[:, setting])
             assert np.mean(np.isnan(expected)) < 0.02
-            # Where the gradient passes through zero it is held to the size that it has elsewhere.
+            # Where the gradient passes through zero, the error is relative to its size elsewhere.
             size = np.maximum(np.abs(expected), 0.01 * np.nanmedian(np.abs(expected)))
             error = np.abs(gradient[:NUM_GRADIENTS, setting] - expected) / size
             assert np.nanmax(error) < tolerance, f"{family.name}{tuple(parameters)}: d/d{name}"
@@ -541,7 +541,7 @@ def test_reverse_mode_agrees_with_forward_mode(family, dtype):
 
 
 def implicit_gradient(family, parameters, position, z):
-    """Return -(dF/dphi) / q(z), NaN where a finite step would carry the end of the support, or a kink, past z."""
+    """Return -(dF/dphi) / q(z), NaN where a finite step would move the end of the support, or a kink, past z."""
     q = family.reference(*parameters)
     is_location = family.parameters[position] in family.locations
     is_scale = family.parameters[position] in ("scale", "low", "high")
@@ -549,7 +549,7 @@ def implicit_gradient(family, parameters, position, z):
     step = 2e-4 * (spread if is_location else min(size, spread) if is_scale else size)
     lower_half = q.cdf(z) < 0.5
 
-    def tail(offset):  # the smaller tail, so that nothing cancels
+    def tail(offset):  # the smaller tail, to avoid cancellation
         changed = [*parameters]
         changed[position] += offset * step
         shifted = family.reference(*changed)

@@ -36,7 +36,7 @@ def test_density_is_that_of_the_transformed_noise(num_dimensions):
     np.testing.assert_allclose(log_prob, log_noise - np.linalg.slogdet(jacobian)[1], rtol=1e-10)
 
 
-def test_draws_are_those_of_noise_of_their_shape():
+def test_draws_equal_the_transformed_noise_of_the_same_shape():
     q = bent(0, 2)
     draws = np.asarray(q.sample(jax.random.key(0), (5,)))
     assert draws.shape == (5, 2)
@@ -44,7 +44,7 @@ def test_draws_are_those_of_noise_of_their_shape():
 
 
 @pytest.mark.slow
-def test_a_batch_of_flows_is_each_of_them():
+def test_a_batch_of_flows_equals_each_flow_alone():
     flows = [bent(seed) for seed in range(5)]
     q = promote_batch_shape(jax.vmap(lambda q: q)(jax.tree.map(lambda *leaves: jnp.stack(leaves), *flows)))
     assert (q.batch_shape, q.event_shape) == ((5,), (3,))
@@ -58,7 +58,7 @@ def test_a_batch_of_flows_is_each_of_them():
     assert transform(noise.sample(jax.random.key(0), (2,))).shape == (2, 5, 3)
 
 
-def test_learning_starts_from_a_gaussian_and_can_leave_it():
+def test_training_starts_from_a_gaussian_and_can_change_it():
     q = starting_flow(jax.random.key(0), 3)
     z = np.array([1.0, -2.0, 0.5], np.float32)
     evaluate = jax.jit(lambda q: (jax.value_and_grad(lambda q: q.log_prob(z))(q), q.mean))

@@ -1,8 +1,8 @@
 """The multivariate families against SciPy.
 
-Draws are judged by Kolmogorov-Smirnov tests of univariate functions of them: coordinates, and for the elliptical
-families the Mahalanobis distance, which sees the whole matrix. A false alarm anywhere in this file is less likely than
-2.5e-5 (Bonferroni), this file's share of the suite's 1e-4 (docs/decisions, no. 4). The seeds are fixed.
+Draws are checked by Kolmogorov-Smirnov tests of univariate functions of them: coordinates, and for the elliptical
+families the Mahalanobis distance, which depends on the whole matrix. A false alarm anywhere in this file is less
+likely than 2.5e-5 (Bonferroni), this file's share of the suite's 1e-4 (docs/decisions, no. 4). The seeds are fixed.
 
 Gradients are compared in float64, at fixed noise, with central differences; those of the Dirichlet also with their
 closed form.
@@ -49,11 +49,11 @@ class Family:
     build: Callable[..., Any]
     parameters: tuple[np.ndarray, ...]
     reference: Any  # frozen SciPy distribution
-    marginals: tuple[tuple[Callable[..., Any], Any], ...]  # functions of the draws, and the distributions they have
+    marginals: tuple[tuple[Callable[..., Any], Any], ...]  # functions of the draws, and their distributions
 
 
 def elliptical(name, build, parameters, covariance, reference, standard, radial):
-    """Of the elliptical families every linear function has the same `standard` distribution, shifted and scaled."""
+    """Every linear function of an elliptical family has the same `standard` distribution, shifted and scaled."""
     std = np.sqrt(np.diag(covariance))
     coordinates = tuple((coordinate(i), standard(LOC[i], std[i])) for i in range(3))
     difference = lambda z: z[:, 2] - z[:, 0]  # noqa: E731
@@ -148,7 +148,7 @@ def jacobians_with(build):
 
 @cache
 def noise_with(build, num_draws):
-    """Return a compiled function of the parameters, which say only what form the noise has."""
+    """Return a compiled function of the parameters, which determine only the shape of the noise."""
     return jax.jit(
         lambda parameters: dist.reparameterize(build(*parameters)).noise.sample(jax.random.key(1), (num_draws,))
     )
@@ -163,9 +163,9 @@ def central_difference(function, step):
 
 
 def ks_pvalue(values, cdf, low, high):
-    """Kolmogorov-Smirnov p-value from the thresholds between low and high only, so never below the usual one.
+    """Kolmogorov-Smirnov p-value from thresholds between low and high only, which is never below the usual one.
 
-    Beyond them floating point rounds draws onto one another; their number still counts.
+    Beyond them floating point rounds different draws to the same value; they are still counted.
     """
     inside = np.sort(values[(values > low) & (values < high)])
     rank = np.sum(values <= low) + np.arange(len(inside))
@@ -189,7 +189,7 @@ def test_draws_follow_the_distribution(family, dtype):
 @pytest.mark.float64
 @each_family
 def test_log_prob_agrees_with_scipy(family):
-    if family.build is dist.Dirichlet:  # points that SciPy accepts: inside the simplex, and adding up to 1
+    if family.build is dist.Dirichlet:  # points that SciPy accepts: inside the simplex, summing to 1
         z = np.random.default_rng(0).dirichlet(np.ones(3), 100)
         expected = family.reference.logpdf(z.T)
     else:
@@ -226,7 +226,7 @@ def test_pathwise_gradient_agrees_with_finite_differences(family):
 @pytest.mark.parametrize(
     "family", [family for family in FAMILIES if family.build is dist.Dirichlet], ids=CONCENTRATIONS
 )
-def test_dirichlet_gradient_has_its_closed_form(family):
+def test_dirichlet_gradient_agrees_with_the_closed_form(family):
     """dz_i/dalpha_k = z_i (1[i = k] - z_k) dlog g_k/dalpha_k with g_k = P^-1(alpha_k, epsilon_k)."""
     (alpha,), epsilon = family.parameters, np.asarray(sample_noise(family, NUM_GRADIENTS))
     z, (jacobian,) = map(np.asarray, jacobians_with(family.build)([jnp.asarray(alpha)], epsilon))
@@ -240,7 +240,7 @@ def test_dirichlet_gradient_has_its_closed_form(family):
     density = np.exp(alpha * log_g - g - special.gammaln(alpha))  # of log g
     log_slope = np.where(tiny, (special.digamma(alpha + 1) - log_g) / alpha, -slope / density)
     expected = z[:, :, None] * (np.eye(3) - z[:, None, :]) * log_slope[:, None, :]  # (draws, i, k)
-    inside = (z > 1e-300).all(axis=1)  # the others were moved off the boundary, and stay there
+    inside = (z > 1e-300).all(axis=1)  # the others were moved off the boundary and have no gradient
     assert inside.sum() > NUM_GRADIENTS / 5
     np.testing.assert_allclose(jacobian[inside], expected[inside], rtol=1e-6, atol=1e-9 * np.abs(expected).max())
 

@@ -63,8 +63,8 @@ def test_support(q, reference):
 
 @pytest.mark.thorough
 @each_case
-def test_sample_is_in_the_support_and_carries_gradients(q, reference):
-    """numpyro's own `sample` works too, and with the same key gives what `reparameterize` gives."""
+def test_sample_is_in_the_support_and_is_differentiable(q, reference):
+    """numpyro's own `sample` works too, and agrees with `reparameterize` for the same key."""
     key, sample_shape = jax.random.key(0), (100,)
 
     @jax.jit
@@ -94,6 +94,6 @@ def test_triangular_density_at_the_mode():
 
 
 @pytest.mark.parametrize(("family", "parameters"), [(dist.Erlang, (2.5, 1.0)), (dist.Rayleigh, (-1.0,))])
-def test_bad_parameters_are_refused(family, parameters):
+def test_bad_parameters_are_rejected(family, parameters):
     with pytest.raises(ValueError, match="got invalid"):
         family(*parameters, validate_args=True)

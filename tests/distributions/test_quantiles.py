@@ -1,8 +1,8 @@
-"""The gamma and beta quantiles against SciPy, on the logarithmic coordinates that keep hard shapes in range.
+"""The gamma and beta quantiles against SciPy, on logarithmic coordinates that keep extreme shapes in range.
 
-A quantile is accurate when the probability beyond it, in the nearer tail, is: the residual test holds at shapes where
-SciPy's own quantiles underflow. Derivatives are compared with -(dF/dphi) / q, with dF/dphi from central differences of
-SciPy.
+A quantile is accurate if the probability beyond it, in the nearer tail, is accurate: this test also works at shapes
+where SciPy's own quantiles underflow. Derivatives are compared with -(dF/dphi) / q, with dF/dphi from central
+differences of SciPy.
 """
 
 from functools import cache
@@ -20,7 +20,7 @@ PRECISIONS = [
     pytest.param(np.float64, id="float64", marks=pytest.mark.float64),
 ]
 each_precision = pytest.mark.parametrize("dtype", PRECISIONS)
-# float32 holds a quantile to some 2^-24 of the distance that log z spans, and its derivative to a few digits less.
+# float32 represents a quantile to about 2^-24 of the range of log z, and its derivative to a few digits less.
 VALUE_TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
 SLOPE_TOLERANCE = {np.float32: 1e-3, np.float64: 1e-6}
 
@@ -30,7 +30,7 @@ BETA_SHAPES = np.array(
         (0.05, 0.05),
         (0.05, 1.0),
         (0.5, 0.5),
-        (1.0, 1.0),  # at whole-numbered shapes the continued fraction ends early, its derivative does not
+        (1.0, 1.0),  # at integer shapes the continued fraction terminates early, its derivative does not
         (1.0, 4.0),
         (2.0, 3.0),
         (30.0, 7.0),
@@ -43,7 +43,7 @@ BETA_SHAPES = np.array(
 
 
 def probabilities(dtype):
-    """From the smallest to the largest that `dtype` has between 0 and 1, (17,)."""
+    """From the smallest to the largest number of type `dtype` between 0 and 1, (17,)."""
     lower = np.concatenate([[1e-30, 1e-12], np.geomspace(1e-6, 0.5, 8)])
     upper = 1 - np.geomspace(4 * np.finfo(dtype).eps, 0.4, 7)
     return np.concatenate([lower, upper]).astype(dtype)
@@ -59,7 +59,7 @@ def program(function):
 
 
 def values_and_slopes(function, *arguments):
-    """Return `function(*arguments)` and its derivative in each argument; every element stands alone."""
+    """Return `function(*arguments)` and its derivative in each argument, elementwise."""
 
     value, slopes = program(function)(*arguments)
     assert value.dtype == arguments[0].dtype
@@ -72,7 +72,7 @@ def central_difference(function, x):
 
 
 def implicit(log_tail, parameter, u, log_density):
-    """Return -(dF/dphi) / q from the log of the tail that is the smaller at u."""
+    """Return -(dF/dphi) / q from the log of the smaller tail at u."""
     signed_tail = np.where(u <= 0.5, u, u - 1)
     return -signed_tail * central_difference(log_tail, parameter) / np.exp(log_density)
 
@@ -102,7 +102,7 @@ def test_gamma_quantile_agrees_with_scipy(dtype):
     expected = np.where(held, expected, (np.log(u) + special.gammaln(a + 1)) / a)
     assert held.mean() > 0.8
     error = np.abs(t - expected) / np.maximum(np.abs(expected), 1)
-    # At shape 0.01 float32 rounds the upper tail, a difference of 1 and numbers close to 1.
+    # At shape 0.01 float32 rounds the upper tail, a difference of numbers close to 1.
     tolerance = np.where((a < 0.05) & (dtype == np.float32), 5e-4, VALUE_TOLERANCE[dtype])
     assert (error < tolerance).all()
 
@@ -141,7 +141,7 @@ def beta_tails(a, b, t):
 
     def lower(a, b, t):
         by_series = special.betainc(a, b, special.expit(t))
-        # Close to z = 1 only 1 - z is held to all digits; far from it the first term of the power series is exact.
+        # Close to z = 1 only 1 - z is accurate to all digits; far from it the first term of the power series is exact.
         by_complement = special.betaincc(b, a, special.expit(-t))
         first_term = np.exp(np.minimum(a * t - np.log(a) - special.betaln(a, b), 0))
         return np.select([t > 0, t > -600], [by_complement, by_series], first_term)
@@ -154,13 +154,13 @@ def log_beta_density(a, b, t):
 
 
 @each_precision
-def test_beta_quantile_has_the_right_probability_beyond_it(dtype):
+def test_beta_quantile_has_the_correct_tail_probability(dtype):
     a, b, u = beta_case(dtype)
     t, _ = values_and_slopes(logit_beta_quantile, a, b, u)
     assert np.isfinite(t).all()
     a, b, u = (argument.astype(np.float64) for argument in (a, b, u))
     tail, expected = np.where(u <= 0.5, *beta_tails(a, b, t)), np.where(u <= 0.5, u, 1 - u)
-    # An error of t changes the log of the tail by that error times density / tail.
+    # An error in t changes the log of the tail by that error times density / tail.
     sensitivity = np.exp(log_beta_density(a, b, t)) / expected
     error = np.abs(np.log(tail / expected)) / np.maximum(sensitivity, 1e-3)
     assert (error / np.maximum(np.abs(t), 1)).max() < VALUE_TOLERANCE[dtype]
@@ -196,12 +196,12 @@ def test_beta_quantile_is_antisymmetric():
 @pytest.mark.parametrize(
     ("function", "case"), [(log_gamma_quantile, gamma_case), (logit_beta_quantile, beta_case)], ids=["gamma", "beta"]
 )
-def test_a_quantile_does_not_depend_on_its_company(function, case):
-    """Loops run until the slowest element is done: whole-numbered shapes, where fractions end early, go alone too."""
+def test_a_quantile_does_not_depend_on_the_other_elements(function, case):
+    """Loops run until the slowest element is done; integer shapes, where fractions end early, are also tested alone."""
     arguments = case(np.float64)
     value, slopes = values_and_slopes(function, *arguments)
     for row in np.flatnonzero(np.all([argument[:, 0] % 1 == 0 for argument in arguments[:-1]], axis=0)):
-        alone = [np.broadcast_to(argument[row], argument.shape) for argument in arguments]  # among its likes
+        alone = [np.broadcast_to(argument[row], argument.shape) for argument in arguments]  # among copies of itself
         value_alone, slopes_alone = values_and_slopes(function, *alone)
         np.testing.assert_allclose(value_alone[0], value[row], rtol=1e-12, atol=1e-12)
         for slope_alone, slope in zip(slopes_alone, slopes, strict=True):

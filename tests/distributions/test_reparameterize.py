@@ -1,4 +1,4 @@
-"""What `reparameterize` promises of every distribution: shapes, transformations of JAX, wrappers, and messages."""
+"""What `reparameterize` guarantees for every distribution: shapes, JAX transformations, wrappers, and messages."""
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ KEY = jax.random.key(0)
 LOC = jax.device_put(np.float32([-1.0, 0.5, 2.0]))
 SCALE_TRIL = jax.device_put(np.float32([[1.0, 0.0], [0.5, 2.0]]))
 
-# One family for each way that a transformation is built; a function of one array of parameters, (3,).
+# One family for each way of building a transformation, as a function of one array of parameters, (3,).
 ROUTES = {
     "inverse CDF": lambda p: dist.Gumbel(p, 2.0),
     "location-scale": lambda p: dist.Normal(p, 2.0),
@@ -36,7 +36,7 @@ def each_route_but(*slow, thorough=()):
     )
 
 
-DENSITY = "numerical, from a density"  # takes the same ways as from a CDF, and twenty seconds to compile
+DENSITY = "numerical, from a density"  # the same code as from a CDF, and twenty seconds to compile
 each_route = each_route_but(DENSITY)
 
 
@@ -85,8 +85,8 @@ def test_noise_has_no_parameters(build):
 
 
 @each_route_but(DENSITY, "numerical, from a CDF", "quantile")
-def test_transform_travels_through_jit_and_vmap(build):
-    """`transform` is a pytree: as an argument it is traced once, whatever the values of its parameters."""
+def test_transform_passes_through_jit_and_vmap(build):
+    """`transform` is a pytree: as an argument it is traced once, for any values of its parameters."""
     num_traces = 0
 
     @jax.jit
@@ -126,7 +126,7 @@ def test_jit_of_a_transform_compiles_once_for_each_shape():
 
 
 def test_gradient_reaches_the_distribution_itself():
-    """A distribution is a pytree: the gradient in it is one of its kind."""
+    """A distribution is a pytree: its gradient has the same structure."""
     epsilon = jnp.array([-1.0, 2.0])
     gradient = jax.grad(lambda q: draw(q, epsilon).sum())(dist.Normal(0.5, 2.0))
     assert (gradient.loc, gradient.scale) == (2.0, 1.0)
@@ -183,7 +183,7 @@ WRAPPED = {
     ("build", "expected"),
     [pytest.param(*case, id=name, marks=[pytest.mark.slow] * ("numerical" in name)) for name, case in WRAPPED.items()],
 )
-def test_wrappers_give_what_their_parts_give(build, expected):
+def test_wrappers_agree_with_their_parts(build, expected):
 
     @jax.jit
     def evaluate():
@@ -197,10 +197,10 @@ def test_wrappers_give_what_their_parts_give(build, expected):
 
     epsilon, z, alone = evaluate()
     np.testing.assert_allclose(z, alone, rtol=1e-5, atol=1e-5)
-    assert np.unique(epsilon).size == epsilon.size  # an expanded distribution has noise of its own for each copy
+    assert np.unique(epsilon).size == epsilon.size  # each copy in an expanded distribution has its own noise
 
 
-# ---- distributions of one's own --------------------------------------------------------------------------------------
+# ---- user-defined distributions --------------------------------------------------------------------------------------
 
 
 def test_a_registered_distribution():
@@ -231,9 +231,9 @@ def test_a_subclass_takes_the_route_of_its_parent():
     np.testing.assert_array_equal(transform(noise.sample(KEY)), LOC + noise.sample(KEY))
 
 
-# ---- what cannot be done ---------------------------------------------------------------------------------------------
+# ---- errors ----------------------------------------------------------------------------------------------------------
 
-REFUSED = {
+REJECTED = {
     "Bernoulli": (lambda: dist.Bernoulli(0.5), r"Bernoulli.* discrete.*score-function"),
     "Poisson": (lambda: dist.Poisson(2.0), r"Poisson.* discrete.*score-function"),
     "Categorical": (lambda: dist.Categorical(jnp.ones(3) / 3), r"Categorical.* discrete.*relaxation"),
@@ -252,13 +252,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("build", "message"), REFUSED.values(), ids=REFUSED)
-def test_refusals_say_what_to_do(build, message):
+@pytest.mark.parametrize(("build", "message"), REJECTED.values(), ids=REJECTED)
+def test_errors_say_what_to_do(build, message):
     with pytest.raises(TypeError, match=message):
         dist.reparameterize(build())
 
 
-def test_a_distribution_without_a_support_is_refused():
+def test_a_distribution_without_a_support_is_rejected():
     class Unsupported(dist.Distribution):
         arg_constraints = {}
         support = None
@@ -267,7 +267,7 @@ def test_a_distribution_without_a_support_is_refused():
         dist.reparameterize(Unsupported())
 
 
-def test_numpyro_names_are_here():
+def test_numpyro_names_are_available():
     for name in numpyro.distributions.__all__:
         assert getattr(dist, name) is getattr(numpyro.distributions, name)
 

@@ -1,4 +1,4 @@
-"""Gradients of the estimators: right in value, equal in expectation, and ordered in variance as the paper says.
+"""Gradients of the estimators: correct in value, equal in expectation, and ordered in variance as the paper says.
 
 Averages are compared within 5 standard errors, so that each comparison fails by chance once in 1.7 million seeds.
 """
@@ -22,12 +22,12 @@ SCALE = 5
 
 @cache
 def make_models(likelihood):
-    """Models off the symmetric start, and a datapoint: the same ones at any AEVB_TEST_SEED, which shifts the noise.
+    """Models away from the symmetric start, and a datapoint: the same for any AEVB_TEST_SEED, which shifts the noise.
 
     How much the variances differ depends on the models.
     """
     parts = split(standard_models(DATA_DIM, LATENT_DIM, (3,), likelihood))
-    # Parameters as large as after some learning: near zero the decoder does not listen to z.
+    # Parameters as large as after some training: near zero the decoder ignores z.
     drawn = initialize(parts.parameters, jax.random.wrap_key_data(np.zeros(2, np.uint32)), "paper")
     parameters = jax.tree.map(lambda p: jax.device_put(SCALE * np.asarray(p)), drawn)
     return join(parameters, *parts[1:]), np.random.Generator(np.random.PCG64(0)).uniform(size=DATA_DIM)
@@ -47,7 +47,7 @@ def as_function_of_parameters(estimator, models, x):
 
 @cache
 def draw_gradients(estimator, likelihood, num_draws):
-    """Gradients at independent draws of the noise, L = 1: for theta and for phi, one row a draw."""
+    """Gradients at independent draws of the noise, L = 1: for theta and for phi, one row per draw."""
     models, x = make_models(likelihood)
     bound, vector, theta, phi = as_function_of_parameters(estimator, models, x)
     noise = jax.random.normal(jax.random.key(1), (num_draws, 1, LATENT_DIM))
@@ -64,7 +64,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("estimator", "likelihood"), PAIRS)
-def test_gradients_are_those_of_finite_differences(estimator, likelihood, gradient_and_differences):
+def test_gradients_agree_with_finite_differences(estimator, likelihood, gradient_and_differences):
     models, x = make_models(likelihood)
     bound, vector, theta, phi = as_function_of_parameters(estimator, models, x)
     epsilon = jax.random.normal(jax.random.key(1), (3, LATENT_DIM))
@@ -87,7 +87,7 @@ def test_the_score_function_has_the_value_and_the_expected_gradient_of_a():
     np.testing.assert_allclose(theta_s, theta_a, rtol=1e-9)  # for theta it is the same estimator
     standard_error = np.sqrt((phi_a.var(0) + phi_s.var(0)) / len(phi_a))
     assert (np.abs(phi_a.mean(0) - phi_s.mean(0)) < 5 * standard_error).all()
-    assert np.abs(phi_a.mean(0)).max() > 20 * standard_error.max()  # there is something to see
+    assert np.abs(phi_a.mean(0)).max() > 20 * standard_error.max()  # the gradient is not negligible
 
 
 @pytest.mark.parametrize("likelihood", ["bernoulli", "gaussian"])

@@ -24,7 +24,7 @@ def covariance(size):
 
 
 @pytest.mark.float64
-def test_against_a_standard_normal_it_is_appendix_b():
+def test_divergence_from_a_standard_normal_agrees_with_appendix_b():
     mu, sigma = RNG.normal(size=5), RNG.uniform(0.2, 3, size=5)
     expected = -np.sum(1 + np.log(sigma**2) - mu**2 - sigma**2) / 2
     np.testing.assert_allclose(kl(gaussian(mu, sigma), standard_normal(5)), expected, rtol=1e-12)
@@ -76,7 +76,7 @@ THOROUGH = {"expanded prior", "scalars", "beta", "gamma", "dirichlet", "matrix o
     [pytest.param(make, id=name, marks=[pytest.mark.thorough] * (name in THOROUGH)) for name, make in PAIRS.items()],
 )
 def test_pairs_with_a_closed_form_against_monte_carlo(make):
-    """20,000 draws, within 5 standard errors: chance failure once in 1.7 million seeds."""
+    """20,000 draws, within 5 standard errors: fails by chance once in 1.7 million seeds."""
 
     @jax.jit
     def evaluate():
@@ -92,7 +92,7 @@ def test_pairs_with_a_closed_form_against_monte_carlo(make):
 @pytest.mark.parametrize("v", [1e-4, -1e-4, 1e-3])
 def test_float32_is_accurate_near_the_prior(v):
     q = dist.Normal(jnp.zeros(1), jnp.exp(jnp.float32(v) / 2)).to_event(1)
-    # What float32 keeps of v; the subtraction e^v - 1 - v without expm1 leaves nothing of 5e-9 here.
+    # v rounded to float32; computing e^v - 1 - v without expm1 would lose the 5e-9 entirely.
     v = 2 * np.log(np.float64(q.base_dist.scale[0]))
     np.testing.assert_allclose(kl(q, standard_normal(1)), (np.expm1(v) - v) / 2, rtol=0.05)
 
@@ -115,7 +115,7 @@ def test_the_divergence_of_the_prior_from_itself_is_zero():
         ),
     ],
 )
-def test_pairs_without_a_closed_form_are_told_what_to_use(make, names):
+def test_the_error_without_a_closed_form_says_what_to_use(make, names):
     with pytest.raises(TypeError, match='estimator="sgvb-a"') as error:
         jax.eval_shape(lambda: analytic_kl(*make()))
     assert all(name in str(error.value) for name in names)

@@ -13,7 +13,7 @@ NUM_DATA = 5
 
 @pytest.mark.float64
 @pytest.mark.parametrize("batch_size", [1, 2, 5])
-def test_the_average_over_all_minibatches_is_the_bound_of_the_data(batch_size):
+def test_the_average_over_all_minibatches_is_the_bound_on_all_data(batch_size):
     """Eq. (8) is unbiased over the choice of the batch."""
     models = initialize(standard_models(4, 2, (3,), "bernoulli"), jax.random.key(0), "paper")
     rng = np.random.default_rng(0)
@@ -27,7 +27,7 @@ def test_the_average_over_all_minibatches_is_the_bound_of_the_data(batch_size):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_an_estimator_knows_nothing_of_the_data_set(name):
+def test_an_estimator_does_not_depend_on_the_data_set(name):
     """One datapoint in, one number out; N/M is applied to it by `minibatch` and by nothing else."""
     models = initialize(standard_models(4, 2, (3,), "bernoulli"), jax.random.key(0), "paper")
     x, epsilon = np.array([0, 1, 1, 0], np.float32), np.ones((1, 2), np.float32)

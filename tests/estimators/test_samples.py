@@ -10,14 +10,14 @@ from aevb.networks import initialize
 
 
 @pytest.mark.parametrize("num_samples", [1, 2, 5])
-def test_an_average_is_over_the_samples_alone(num_samples):
+def test_an_average_is_over_the_samples_only(num_samples):
     z = np.random.default_rng(0).normal(size=(num_samples, 3)).astype(np.float32)
     values, norm = average(lambda z: (2 * z, (z * z).sum()), z)
     np.testing.assert_allclose(values, 2 * z.mean(axis=0), rtol=1e-6)
     np.testing.assert_allclose(norm, (z * z).sum(axis=1).mean(), rtol=1e-6)
 
 
-def test_noise_of_a_batch_is_refused_with_the_shape_it_should_have():
+def test_the_error_for_batched_noise_gives_the_expected_shape():
     models = initialize(standard_models(4, 2, (3,), "bernoulli"), jax.random.key(0))
     with pytest.raises(ValueError, match=r"epsilon has shape \(5, 1, 2\); .* have shape \('L', 2\)"):
         jax.eval_shape(

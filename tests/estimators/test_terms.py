@@ -38,7 +38,7 @@ def test_terms_against_the_formula(name):
     np.testing.assert_allclose(found, [reconstruction - kl, reconstruction, kl], rtol=1e-9)
 
 
-def test_a_bound_that_is_no_difference_of_two_has_no_terms():
+def test_a_bound_that_is_not_a_difference_of_two_terms_has_none():
     models = initialize(standard_models(4, 2, (3,), "bernoulli"), jax.random.key(0), "paper")
     arguments = *models, X.astype(np.float32), EPSILON.astype(np.float32)
     bound, *terms = jax.jit(with_terms(ESTIMATORS["importance"]))(*arguments)

@@ -1,8 +1,8 @@
-"""Models whose posterior is of a known family: the right family reaches log p(x), and a wrong one stays below it.
+"""Models whose posterior family is known: the right family reaches log p(x), and a wrong one stays below it.
 
 q(z) is found by ascent on the bound of one datapoint with fixed noise; bounds are averages of `NUM_DRAWS` draws. Where
-q is the exact posterior estimator A has no variance at all, so the tolerances are for the ascent. They were more than
-twice what was seen; with the seeds fixed nothing fails by chance.
+q is the exact posterior, estimator A has no variance, so the tolerances are for the ascent. They are more than twice
+the largest error seen; the seeds are fixed, so nothing fails by chance.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Case(NamedTuple):
     likelihood: Callable
     x: list
     log_evidence: float
-    rival: str | None  # a family of the same support that the posterior is not of
+    wrong_family: str | None  # a family with the same support that does not contain the posterior
     prior: dist.Distribution | None = None
 
 
@@ -46,7 +46,7 @@ WEIGHT = np.array([[1.0, 0.9], [0.5, 1.5]])
 
 
 def nothing(z):
-    """A datapoint that says nothing of z: the posterior is the prior."""
+    """A datapoint that says nothing about z: the posterior is the prior."""
     return dist.Normal(jnp.zeros(2), 1.0).to_event(1)
 
 
@@ -59,7 +59,7 @@ def banana(z):
 
 
 def evidence_of_banana(x):
-    """By a grid: z0 carries the integral, over z1 it is a Gaussian."""
+    """On a grid over z0; the integral over z1 is Gaussian."""
     z = np.linspace(-8, 8, 4001)
     density = stats.norm.pdf(z) * stats.norm.pdf(x[0], z) * stats.norm.pdf(x[1] + z**2, 0, np.sqrt(1 + 0.3**2))
     return np.log(np.trapezoid(density, z))
@@ -94,18 +94,18 @@ CASES = {
     ),
     "gamma": Case(lambda z: dist.Poisson(z).to_event(1), [0.0, 3.0], evidence_of_counts([0, 3]), "lognormal"),
     "weibull": Case(nothing, [0.3, -0.2], NO_NEWS, "lognormal"),
-    # Counts of zero keep a posterior exponential.
+    # With counts of zero the posterior stays exponential.
     "exponential": Case(lambda z: dist.Poisson(z).to_event(1), [0.0, 0.0], evidence_of_counts([0, 0]), "lognormal"),
     "beta": Case(lambda z: dist.Binomial(6, z).to_event(1), [1.0, 6.0], evidence_of_coins([1, 6], 6), None),
     "dirichlet": Case(
         lambda z: dist.Multinomial(5, z), [4.0, 1.0], special.betaln(5, 2) - special.betaln(1, 1) + np.log(5), None
     ),
 }  # fmt: skip
-TOLERANCE = {"flow": 0.15}  # the banana lies not quite in the flow's family
+TOLERANCE = {"flow": 0.15}  # the banana is not quite in the flow's family
 
 
 def fitted_bound(family, prior, likelihood, x):
-    """The bound of x at the best q of a family."""
+    """The bound on log p(x) at the best q of a family."""
 
     @jax.jit
     def fit(x, key):
@@ -125,7 +125,7 @@ def test_the_right_family_reaches_log_p_and_the_wrong_one_does_not(family):
     right = fitted_bound(family, prior, case.likelihood, case.x)
 
     assert abs(right - case.log_evidence) < TOLERANCE.get(family, 0.04)
-    if case.rival is not None:
-        wrong = fitted_bound(case.rival, prior, case.likelihood, case.x)
+    if case.wrong_family is not None:
+        wrong = fitted_bound(case.wrong_family, prior, case.likelihood, case.x)
 
         assert wrong < right - 0.005

@@ -51,7 +51,7 @@ class LinearEncoder(eqx.Module):
 
 
 def make(data_dim, latent_dim):
-    """Models with some values, and two datapoints."""
+    """Models with random parameters, and two datapoints."""
     rng = np.random.default_rng(0)
     weights = BayesianGenerativeModel(
         GenerativeModel(
@@ -68,7 +68,7 @@ def make(data_dim, latent_dim):
 
 
 def exact_bound(models, batch):
-    """Eq. (14) with eq. (16) in it, the sum over datapoints by N/M of those in the batch."""
+    """Eq. (14) with eq. (16) inserted, where the sum over datapoints is N/M times the sum over the batch."""
     weights, recognition = models
     mu, variance = np.asarray(weights.mean.decoder.weight), np.exp(weights.log_variance.decoder.weight)
     kl_weights = np.sum(mu**2 + variance - 1 - np.log(variance)) / 2
@@ -103,7 +103,7 @@ def draw_noise(estimator, models, batch, num_samples, num_draws):
 
 
 @pytest.mark.parametrize("size", [pytest.param((1, 1), marks=pytest.mark.slow), (4, 2)])
-def test_both_estimators_have_the_bound_as_expectation(size):
+def test_the_expectation_of_both_estimators_is_the_bound(size):
     models, batch = make(*size)
     expected = exact_bound(models, batch)
     a, b = (draw_bounds(estimator, models, batch) for estimator in (sgvb_a, sgvb_b))
@@ -111,7 +111,7 @@ def test_both_estimators_have_the_bound_as_expectation(size):
         assert abs(values.mean() - expected) < 5 * values.std() / np.sqrt(len(values))
     several = draw_bounds(sgvb_b, models, batch, num_samples=4)
     assert abs(several.mean() - expected) < 5 * several.std() / np.sqrt(len(several))
-    assert 3.4 < b.var() / several.var() < 4.6  # L draws of weights: an L-th of the variance
+    assert 3.4 < b.var() / several.var() < 4.6  # L draws of the weights: the variance is divided by L
 
 
 def test_the_bound_is_below_the_evidence():
@@ -119,7 +119,7 @@ def test_the_bound_is_below_the_evidence():
     models, batch = make(1, 1)
     w = np.linspace(-8, 8, 20_001)
     variance = w[:, None] ** 2 + STD**2  # of x given w, (20001, 1)
-    x = np.repeat(np.asarray(batch)[:, 0], NUM_DATA // 2)  # as eq. (8) takes the two for ten
+    x = np.repeat(np.asarray(batch)[:, 0], NUM_DATA // 2)  # eq. (8) lets the two stand for ten
     log_p = -np.sum(x**2 / variance + np.log(2 * np.pi * variance), axis=1) / 2 - w**2 / 2 - np.log(2 * np.pi) / 2
     log_evidence = logsumexp(log_p) + np.log(w[1] - w[0])
     assert exact_bound(models, batch) < log_evidence
@@ -138,7 +138,7 @@ def bound_of_parameters(estimator, models, batch, num_samples=1):
 
 
 @pytest.mark.parametrize("estimator", [sgvb_a, sgvb_b])
-def test_gradients_are_those_of_finite_differences(estimator, gradient_and_differences):
+def test_gradients_agree_with_finite_differences(estimator, gradient_and_differences):
     models, batch = make(4, 2)
     bound, vector = bound_of_parameters(estimator, models, batch, num_samples=2)
     noise = jax.tree.map(lambda array: array[0], draw_noise(estimator, models, batch, 2, 1))
@@ -148,7 +148,7 @@ def test_gradients_are_those_of_finite_differences(estimator, gradient_and_diffe
 
 
 def make_bernoulli():
-    """A small auto-encoder off the symmetric start, with weights that are known to 0.14 or so, and two datapoints."""
+    """A small auto-encoder away from the symmetric start, with weight std of about 0.14, and two datapoints."""
     parts = split(standard_models(4, 2, (3,), "bernoulli"))
     parameters = jax.tree.map(lambda p: 5 * p, initialize(parts.parameters, jax.random.key(0), "paper"))
     generative, recognition = join(parameters, *parts[1:])
@@ -161,7 +161,7 @@ def make_bernoulli():
 @pytest.mark.slow
 @pytest.mark.parametrize(("setting", "least"), [(lambda: make(4, 2), 1.05), (make_bernoulli, 10)])
 def test_b_has_the_gradient_of_a_with_less_variance(setting, least):
-    """Measured: 1.14 times less in the linear model, near whose posterior A is quiet too; 16.5 times in the other."""
+    """Measured: 1.14 times less in the linear model, near whose posterior A has little noise too; 16.5 in the other."""
     models, batch = setting()
     gradients = {}
     for estimator in (sgvb_a, sgvb_b):
@@ -174,7 +174,7 @@ def test_b_has_the_gradient_of_a_with_less_variance(setting, least):
 
 
 def test_predictions_average_over_the_weights():
-    """p(x|z) is the mixture of the draws' Gaussians: close to N(mu z, std^2 + variance z^2) with many draws."""
+    """p(x|z) is a mixture of Gaussians, one per draw: close to N(mu z, std^2 + variance z^2) with many draws."""
     (weights, _), _ = make(1, 1)
     many = BayesianGenerativeModel(weights.mean, num_draws=20_000)
     many = eqx.tree_at(lambda model: model.log_variance, many, weights.log_variance)
@@ -196,7 +196,7 @@ def test_predictions_average_over_the_weights():
 
 @pytest.mark.slow
 def test_a_learned_prior_is_averaged_together_with_the_decoder():
-    """Draws of weights that make z likely count for more in p(x|z): the joint is the average of the draws' joints."""
+    """Draws of the weights that make z likely have more weight in p(x|z): the joint is the average over the draws."""
 
     class Prior(eqx.Module):
         loc: Array

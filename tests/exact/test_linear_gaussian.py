@@ -54,7 +54,7 @@ class FullEncoder(eqx.Module):
 
 
 class Exact(NamedTuple):
-    """A model, one datapoint, and what is known about it."""
+    """A model, one datapoint, and their exact properties."""
 
     decoder: LinearDecoder
     x: np.ndarray
@@ -153,7 +153,7 @@ def test_the_expectation_of_a_and_b_is_the_bound(size, kind):
 
 
 @pytest.mark.parametrize("estimator", [sgvb_a, sgvb_b])
-def test_l_samples_have_the_same_expectation_and_an_l_th_of_the_variance(estimator):
+def test_l_samples_have_the_same_expectation_and_the_variance_divided_by_l(estimator):
     exact = make_exact(3, 5)
     encoder = exact.random_encoder("full")
     averages = draw_bounds(estimator, exact, encoder, num_samples=4)
@@ -186,7 +186,9 @@ def test_no_bound_exceeds_the_log_likelihood(kind):
         values = draw_bounds(estimator, exact, encoder, num_samples)
         assert values.mean() < exact.log_likelihood + 5 * values.std() / np.sqrt(len(values))
         if estimator is not importance or num_samples <= 2:
-            assert values.mean() < exact.log_likelihood - 5 * values.std() / np.sqrt(len(values))  # and it can be told
+            assert values.mean() < exact.log_likelihood - 5 * values.std() / np.sqrt(
+                len(values)
+            )  # and the gap is significant
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""A linear variational auto-encoder learns what probabilistic PCA has in closed form.
+"""A linear variational auto-encoder learns the closed-form solution of probabilistic PCA.
 
 At the optimum the columns of the decoder's matrix are orthogonal, so a diagonal posterior is exact, and the bound is
 the maximum likelihood (Lucas, Tucker, Grosse and Norouzi, "Don't blame the ELBO!", 2019).
@@ -37,7 +37,7 @@ def log_likelihood(X, W, b, variance):
     # encoder's family, as it is at the optimum here; the single dream of a step leaves its encoder noisier.
     [(MCEM, 5), (WakeSleep, 1)],
 )
-def test_the_rivals_reach_it_within_one_percent(learner_of, updates_per_step):
+def test_the_baselines_reach_it_within_one_percent(learner_of, updates_per_step):
     generative, _ = learn_linear(ROWS, LATENT_DIM, MAX_EPOCHS, 0, learner_of, updates_per_step)
     maximum = PCA(n_components=LATENT_DIM).fit(X).score(X)
     assert maximum * (1 - 0.01) < log_likelihood(X, *linear_gaussian_parts(generative)) < maximum * (1 + 1e-4)
@@ -49,13 +49,13 @@ def test_a_linear_vae_reaches_the_maximum_likelihood_of_probabilistic_pca():
     W, b, variance = linear_gaussian_parts(generative)
 
     pca = PCA(n_components=LATENT_DIM).fit(X)
-    maximum = pca.score(X)  # 8.908 nats a datapoint
+    maximum = pca.score(X)  # 8.908 nats per datapoint
     # PCA divides by N - 1, so its score is not quite the maximum: the allowance above.
     assert maximum * (1 - 0.003) < log_likelihood(X, W, b, variance) < maximum * (1 + 1e-4)
     assert np.degrees(subspace_angles(W, pca.components_.T).max()) < 2
     np.testing.assert_allclose(variance, pca.noise_variance_, rtol=0.01)
 
-    # The encoder has learned the posterior's mean, too: M^-1 W^T (x - b) with M = W^T W + variance I.
+    # The encoder has also learned the posterior mean: M^-1 W^T (x - b) with M = W^T W + variance I.
     posterior_means = np.linalg.solve(W.T @ W + variance * np.eye(LATENT_DIM), W.T @ (X - b).T).T
     encoded = np.asarray(recognition(ROWS).mean)
     assert np.mean((encoded - posterior_means) ** 2) < 0.01 * np.mean(posterior_means**2)

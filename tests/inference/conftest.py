@@ -45,7 +45,7 @@ class Exact(NamedTuple):
         return log_normal(x - b, W @ W.T + std**2 * np.eye(len(b)))
 
     def diagonal(self, spread=1.0):
-        """The encoder with the same means and variances, scaled, but no correlations."""
+        """An encoder with the same means and scaled variances, but no correlations."""
         encoder = self.recognition.encoder
         variance = (encoder.scale_tril**2).sum(1) * spread
         return RecognitionModel(

@@ -1,4 +1,4 @@
-"""The simple models that a deep one is compared with, against closed forms."""
+"""The baselines that a deep model is compared with, against closed forms."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_pca_is_a_gaussian_in_the_units_of_the_data(found):
     np.testing.assert_allclose(found.values["PCA"], multivariate_normal(mean, covariance).logpdf(TEST))
 
 
-def test_densities_do_not_depend_on_units_but_for_their_volume(found):
+def test_units_change_densities_only_by_their_volume(found):
     scaled = fit_baselines(TRAIN * 1000 + 5, TEST * 1000 + 5, num_factors=2)
     for name, mean in found.means.items():
         assert scaled.means[name] == pytest.approx(mean - 4 * np.log(1000), abs=1e-3), name
@@ -48,7 +48,7 @@ def test_a_table_with_a_constant_column_or_nan_is_not_comparable():
     assert not is_comparable(np.where(X[0, 0] == X, np.nan, X))
 
 
-def test_vae_compare_has_its_own_log_likelihood_first():
+def test_vae_compare_lists_its_own_log_likelihood_first():
     vae = VAE(1, hidden=(3,), max_epochs=2, progress=False, optimizer="sgd").fit(TRAIN)
     comparison = vae.compare(TRAIN, TEST, method="quadrature")
     np.testing.assert_allclose(
@@ -58,7 +58,7 @@ def test_vae_compare_has_its_own_log_likelihood_first():
     assert "factor analysis, 1 factor" in str(comparison)
 
 
-def test_vae_compare_refuses_what_is_no_density():
+def test_vae_compare_needs_a_density():
     vae = VAE(1, hidden=(3,), max_epochs=2, progress=False, optimizer="sgd").fit((TRAIN > 3) * 1.0)
     with pytest.raises(ValueError, match="compare: is for a Gaussian likelihood"):
         vae.compare(TRAIN > 3, TEST > 3)

@@ -14,7 +14,7 @@ KEY = jax.random.key(0)
 
 
 class PartlyDead(eqx.Module):
-    """z_0 follows x, z_1 is the prior, z_2 has a constant mean and variance that differ from the prior's."""
+    """z_0 depends on x, z_1 equals the prior, z_2 has a constant mean and variance that differ from the prior."""
 
     def __call__(self, x):
         one = jnp.ones(())
@@ -30,12 +30,12 @@ def test_dead_dimensions_are_named():
     report = posterior_collapse(GenerativeModel(standard_normal(3), PartlyDead()), recognition, x)
     first = (0.25 + np.mean(x[:, 0] ** 2) - 1 - np.log(0.25)) / 2
     np.testing.assert_allclose(report.divergence, [first, 0, 0.125], rtol=1e-3, atol=1e-6)
-    assert report.dead == (1, 2)  # a constant mean carries nothing, whatever its KL divergence
+    assert report.dead == (1, 2)  # a constant mean carries no information, whatever its KL divergence
     assert str(report) == "2 of 3 latent dimensions carry no information: 1, 2"
 
 
 def test_active_is_relative_to_the_variance_of_the_prior():
-    """Shares of a Dirichlet distribution with 20 parts have a prior variance of 0.0023: 0.001 of variance is a lot."""
+    """Components of a Dirichlet with 20 parts have a prior variance of 0.0023: a variance of 0.001 is large."""
     codes = np.random.default_rng(0).dirichlet(np.full(20, 2.0), size=500)
     assert active_codes(codes).num_active == 0
     assert active_codes(codes, dist.Dirichlet(np.ones(20))).num_active == 20
@@ -43,17 +43,17 @@ def test_active_is_relative_to_the_variance_of_the_prior():
     np.testing.assert_array_equal(active_codes(codes, unknown).variance, active_codes(codes).variance)
 
 
-def test_correlated_dimensions_are_refused(linear_gaussian):
+def test_correlated_dimensions_are_rejected(linear_gaussian):
     exact = linear_gaussian(2, num_data=4)
     with pytest.raises(ValueError, match="q\\(z\\|x\\) are not independent: it is a MultivariateNormal"):
         posterior_collapse(exact.generative, exact.recognition, exact.x)
 
 
 @pytest.mark.slow
-def test_the_gap_is_split_as_the_closed_form_says(linear_gaussian):
-    """The best diagonal Gaussian has the posterior's mean and precisions: KL = (sum log P_jj - log det P) / 2.
+def test_the_gap_is_split_as_in_the_closed_form(linear_gaussian):
+    """The best diagonal Gaussian has the posterior's mean and diagonal precisions: KL = (sum log P_jj - log det P) / 2.
 
-    Against it an encoder with variances s times too large and the same means loses J (s - 1 - log s) / 2.
+    Compared with it, an encoder with the same means and variances s times as large loses J (s - 1 - log s) / 2.
     """
     exact = linear_gaussian(2, num_data=16)
     covariance = np.asarray(exact.recognition.encoder.scale_tril, np.float64)

@@ -1,4 +1,4 @@
-"""HMC against trajectories and distributions that are known.
+"""HMC against known trajectories and distributions.
 
 Statistical tests have fixed seeds; each fails by chance for less than one seed in a million.
 """
@@ -35,8 +35,8 @@ def log_quartic(z, x):
 
 @pytest.mark.parametrize("step_size", [0.1, 0.9, 1.5])
 def test_a_transition_follows_the_leapfrog_solution_of_the_harmonic_oscillator(step_size):
-    """z' = z cos(n a) + r sin(n a) / sqrt(1 - h^2/4) with cos(a) = 1 - h^2/2 tells the momentum that was drawn; the
-    shadow energy r^2 + (1 - h^2/4) z^2 is conserved, and so the energy at the end and the acceptance follow."""
+    """z' = z cos(n a) + r sin(n a) / sqrt(1 - h^2/4) with cos(a) = 1 - h^2/2 reveals the momentum that was drawn; the
+    shadow energy r^2 + (1 - h^2/4) z^2 is conserved, which gives the energy at the end and the acceptance."""
     n, N = 7, 500
     z = np.random.default_rng(0).normal(size=N)
     keys = jax.random.split(jax.random.key(0), N)
@@ -61,8 +61,8 @@ def test_a_transition_follows_the_leapfrog_solution_of_the_harmonic_oscillator(s
 
 
 @pytest.mark.parametrize("inverse_mass", [1.0, jnp.array([0.3, 2.0])])
-def test_one_transition_leaves_exact_draws_distributed_as_they_were(inverse_mass):
-    """The invariance that reversibility and the Metropolis rule give, at a step size where a third is refused."""
+def test_one_transition_keeps_the_distribution_of_exact_draws(inverse_mass):
+    """Invariance, from reversibility and the Metropolis rule, at a step size with a third of rejections."""
     z = np.random.default_rng(1).gumbel(size=(20_000, 2)).astype(np.float32)
 
     def move(key, z):
@@ -77,8 +77,8 @@ def test_one_transition_leaves_exact_draws_distributed_as_they_were(inverse_mass
 
 @pytest.mark.slow
 @pytest.mark.parametrize("adapt_mass", [False, True])
-def test_chains_from_elsewhere_reach_their_own_targets(adapt_mass):
-    """2,000 datapoints, each a Gaussian with its own scales; the last sample of each in its own units is N(0, I)."""
+def test_chains_started_elsewhere_reach_their_targets(adapt_mass):
+    """2,000 datapoints, each a Gaussian with its own scales; the last sample of each, standardized, is N(0, I)."""
     scales = jnp.exp(jax.random.uniform(jax.random.key(0), (2000, 2), minval=-2.0, maxval=1.0))
     state = hmc.init(5 * scales, 0.05)
     state = hmc.tune(log_normal, state, jax.random.key(1), scales, num_steps=200, adapt_mass=adapt_mass)
@@ -110,7 +110,7 @@ def draw_last(log_density, x, step_size):
 
 
 def assert_moments(z, mean, covariance):
-    """Averages within 5 standard errors, as of N independent chains."""
+    """Averages within 5 standard errors, treating the N chains as independent."""
     products = np.einsum("snj,snk->njk", z - mean, z - mean) / len(z)
     for values, expected in [(z.mean(0), mean), (products, covariance)]:
         assert (np.abs(values.mean(0) - expected) < 5 * values.std(0) / np.sqrt(len(values))).all()
@@ -138,7 +138,7 @@ def test_acceptance_is_tuned_to_the_target(log_density, latent_dim, shared, adap
 
 
 @pytest.mark.slow
-def test_another_target_acceptance():
+def test_a_different_target_acceptance():
     x = jnp.ones((100, 3))
     state = hmc.tune(log_normal, hmc.init(x), jax.random.key(0), x, num_steps=600, target_acceptance=0.65)
     _, _, info = hmc.sample(log_normal, state, jax.random.key(1), x, num_samples=200)
@@ -153,7 +153,7 @@ def test_adapt_settles_at_the_target_from_both_sides():
 
 
 @pytest.mark.thorough
-def test_a_second_call_with_other_data_does_not_trace_again():
+def test_a_second_call_with_different_data_does_not_trace_again():
     traces = []
 
     def log_density(z, x):
@@ -169,7 +169,7 @@ def test_a_second_call_with_other_data_does_not_trace_again():
     assert len(traces) == num_traces > 0
 
 
-def test_a_chain_depends_on_its_key_and_not_on_its_company():
+def test_a_chain_depends_on_its_key_and_not_on_other_chains():
     keys = jax.random.split(jax.random.key(0), 4)
     x = np.ones((4, 2), np.float32)
     companies = [np.array([0, 1]), np.array([1, 3])]
@@ -186,7 +186,7 @@ def log_conjugate(z, x_and_scale):
 
 
 def p_value_of_ranks(scale, num_fits=10_000, num_ranks=19):
-    """Test that the rank of the z that made x among samples given x is uniform (Talts et al., 2018).
+    """Test that the rank of the z that generated x among samples given x is uniform (Talts et al., 2018).
 
     A trajectory is about a quarter of a period long, and every third sample counts: they are nearly independent. Ranks
     would show an autocorrelation of 0.2.

@@ -29,11 +29,11 @@ def estimate(exact, method, with_encoder=True, **options):
 
 
 def assert_covered(errors, std_errors, size=1.0):
-    """Intervals of 95% cover, and the root of the mean squared error is `size` standard errors.
+    """95% intervals cover the truth, and the root mean squared error is `size` standard errors.
 
-    A tenth more or less, and coverage of 94%, are allowed to the estimators: the logarithm of an average is not quite
-    normal. Beyond that each bound is missed for one seed in a million. Of 1024 errors the bounds are 0.80 and 1.22
-    times the size: standard errors that are wrong by a factor of 1.5 are far outside.
+    A deviation of 10%, and coverage of 94%, are allowed, because the logarithm of an average is not quite normal.
+    Beyond that, each bound is missed for one seed in a million. For 1024 errors the bounds are 0.80 and 1.22 times the
+    size: standard errors that are wrong by a factor of 1.5 are far outside.
     """
     n = len(errors)
     assert abs(errors.mean()) < 0.05
@@ -43,8 +43,8 @@ def assert_covered(errors, std_errors, size=1.0):
     assert abs(errors.mean()) < 5 * np.sqrt(np.mean(std_errors**2) / len(errors)) + np.mean(std_errors**2)
 
 
-# Measured over 5 seeds: 0.94 to 1.04 for importance sampling, 0.67 to 0.74 for Laplace's.
-# The latter draws a fixed number from each part of its mixture, and its standard errors are those of independent draws.
+# Measured over 5 seeds: 0.94 to 1.04 for importance sampling, 0.67 to 0.74 for Laplace.
+# The latter draws a fixed number from each part of its mixture, but its standard errors assume independent draws.
 SIZES = {"laplace": 0.7}
 CASES = [
     pytest.param("importance", 3, {"num_samples": 330}, marks=pytest.mark.thorough),
@@ -64,7 +64,7 @@ SLOW_CASES = [
 
 @pytest.mark.parametrize(("method", "latent_dim", "options"), CASES)
 def test_intervals_cover_the_closed_form(linear_gaussian, method, latent_dim, options):
-    num_models = 4 if method in ("hmc", "ais") else 16  # as many as time allows
+    num_models = 4 if method in ("hmc", "ais") else 16  # limited by the running time
     models = [linear_gaussian(latent_dim, num_data=64, seed=seed) for seed in range(num_models)]
     results = [estimate(exact, method, **options) for exact in models]
     errors = np.concatenate([r.values - exact.log_likelihoods for r, exact in zip(results, models, strict=True)])
@@ -112,8 +112,8 @@ def test_fitted_densities_are_densities_and_find_two_modes(name):
 
 
 @pytest.mark.parametrize(("latent_dim", "std"), [(1, 0.7), (1, 0.02), (2, 0.7), (2, 0.03)])
-def test_quadrature_is_exact_for_sharp_posteriors_too(linear_gaussian, latent_dim, std):
-    """At the smaller noise the posterior is a hundred times narrower than the prior, and correlated."""
+def test_quadrature_is_also_exact_for_sharp_posteriors(linear_gaussian, latent_dim, std):
+    """With less noise the posterior is a hundred times narrower than the prior, and correlated."""
     exact = linear_gaussian(latent_dim, num_data=16, std=std)
     result = estimate(exact, "quadrature", with_encoder=False)
     np.testing.assert_allclose(result.values, exact.log_likelihoods, atol=1e-4 if std > 0.1 else 1e-3)
@@ -125,7 +125,7 @@ def test_quadrature_is_exact_for_sharp_posteriors_too(linear_gaussian, latent_di
 
 
 def test_quadrature_of_a_ridge(linear_gaussian):
-    """Two columns that are nearly the same: posterior correlation -0.9999."""
+    """Two nearly equal columns: posterior correlation -0.9999."""
     exact = linear_gaussian(2, num_data=16, std=0.02, weight=[[1.0, 1.0]] * 3 + [[1.0, 1.01], [1.0, 0.99]])
     result = estimate(exact, "quadrature", with_encoder=False)
     np.testing.assert_allclose(result.values, exact.log_likelihoods, atol=2e-3)
@@ -151,7 +151,7 @@ def test_quadrature_of_two_modes():
 
 
 class OneSidedEncoder(eqx.Module):
-    """Knows only the positive one of two modes."""
+    """Covers only the positive one of two modes."""
 
     def __call__(self, x):
         return dist.Normal(jnp.sqrt(x), 0.05 / jnp.sqrt(x)).to_event(1)
@@ -167,7 +167,7 @@ class OneSidedEncoder(eqx.Module):
     ],
 )
 def test_a_mode_that_the_encoder_misses_is_found(method, options):
-    """Half of the posterior lies where the encoder never goes: log 2 without the share of the prior."""
+    """The encoder never covers half of the posterior: without samples from the prior the error is log 2."""
     x = np.linspace(0.5, 2, 64, dtype=np.float32)[:, None]
     models = GenerativeModel(standard_normal(1), SquareDecoder()), RecognitionModel(OneSidedEncoder())
     truth = log_likelihood(*models, x, KEY, "quadrature").values
@@ -180,7 +180,7 @@ def test_a_mode_that_the_encoder_misses_is_found(method, options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "options"), [("importance", {}), ("laplace", {}), ("hmc", {"num_tuning": 200})])
-def test_the_judge_agrees_with_the_others_on_a_nonlinear_decoder(method, options):
+def test_quadrature_agrees_with_the_others_on_a_nonlinear_decoder(method, options):
     def noisy(module, scale, seed):
         rng = np.random.default_rng(seed)
         return jax.tree.map(lambda leaf: jnp.asarray(scale * rng.normal(size=leaf.shape), jnp.float32), module)
@@ -203,7 +203,7 @@ def test_the_exact_encoder_has_no_error(linear_gaussian):
     np.testing.assert_allclose(result.diagnostics["effective_sample_size"], 60, rtol=1e-4)
 
 
-def test_an_encoder_too_narrow_is_called_untrustworthy(linear_gaussian):
+def test_an_encoder_that_is_too_narrow_gives_a_warning(linear_gaussian):
     exact = linear_gaussian(3, num_data=64)
     too_narrow = exact.diagonal(spread=0.05)
     result = log_likelihood(exact.generative, too_narrow, exact.x, KEY, "importance", 330, defensive=0.0)
@@ -217,10 +217,10 @@ def test_an_encoder_too_narrow_is_called_untrustworthy(linear_gaussian):
     ("num_samples", "smallest", "largest"), [pytest.param(4, 0.2, 2.0, marks=pytest.mark.slow), (60, 0.0, 0.2)]
 )
 def test_annealed_bounds_enclose_the_truth(linear_gaussian, num_samples, smallest, largest):
-    """The model is the same for all seeds: how wide the gaps are depends on how far its posteriors are from the prior.
+    """The model is the same for all seeds, because the gaps depend on how far its posteriors are from the prior.
 
-    With 60 temperatures they are 0.08 below and 0.12 above, with a standard error of 0.015, and with 4 they are 1.0 and
-    1.1 with 0.07 (averages of 7 seeds): 0.2 and 2.0 are more than 5 standard errors away, one seed in 3.5 million.
+    With 60 temperatures the gaps are 0.08 below and 0.12 above, with a standard error of 0.015, and with 4 they are 1.0
+    and 1.1, with 0.07 (averages of 7 seeds): 0.2 and 2.0 are more than 5 standard errors away, one seed in 3.5 million.
     """
     exact = linear_gaussian(2, weight=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -0.5], [0.5, 1.0]])
     bounds = bidirectional(exact.generative, KEY, 1024, num_samples, num_chains=4)
@@ -245,7 +245,7 @@ def test_temperatures_rise_from_zero_to_one(schedule):
 
 
 @pytest.mark.thorough
-def test_a_value_depends_on_the_row_and_the_key_alone(linear_gaussian):
+def test_a_value_depends_only_on_the_row_and_the_key(linear_gaussian):
     exact = linear_gaussian(3, num_data=64)
     models = exact.generative, exact.diagonal()
     all_rows = log_likelihood(*models, exact.x, KEY, num_samples=330)
@@ -255,7 +255,7 @@ def test_a_value_depends_on_the_row_and_the_key_alone(linear_gaussian):
     assert not np.isclose(other.values, all_rows.values, rtol=1e-6).any()
 
 
-def test_the_paper_warns_from_five_dimensions_on(linear_gaussian, monkeypatch):
+def test_the_papers_estimator_warns_from_five_dimensions(linear_gaussian, monkeypatch):
     def no_work(generative, recognition, x, keys, num_samples):
         return np.zeros(len(x)), np.ones(len(x)), {}
 
@@ -291,7 +291,7 @@ def test_the_paper_warns_from_five_dimensions_on(linear_gaussian, monkeypatch):
         ({"method": "ais", "x": np.zeros(5)}, "x: Expected 2D array, got 1D array"),
     ],
 )
-def test_bad_arguments_are_refused(linear_gaussian, arguments, message):
+def test_bad_arguments_are_rejected(linear_gaussian, arguments, message):
     exact = linear_gaussian(3, num_data=2)
     recognition = exact.diagonal() if "defensive" in arguments else None
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -299,7 +299,7 @@ def test_bad_arguments_are_refused(linear_gaussian, arguments, message):
 
 
 @pytest.mark.parametrize("method", ["hmc", "ais"])
-def test_a_prior_that_hmc_would_leave_is_refused(linear_gaussian, method):
+def test_a_prior_with_limited_support_is_rejected_for_hmc(linear_gaussian, method):
     exact = linear_gaussian(2, num_data=2)
     positive = GenerativeModel(dist.HalfNormal(np.ones(2, np.float32)).to_event(1), exact.generative.decoder)
     with pytest.raises(ValueError, match="moves z over all real numbers"):

@@ -29,7 +29,7 @@ def test_when_one_batch_fails_the_others_stop_at_their_next_report():
         run_in_parallel(run, ["bad", "endless"], shared.stop)
 
 
-def test_shares_of_batches_add_up_and_never_fall():
+def test_fractions_of_batches_add_up_and_never_decrease():
     seen = []
     shared = SharedProgress(seen.append, 2)
     one, other = shared.of_batch(0), shared.of_batch(1)
@@ -38,8 +38,8 @@ def test_shares_of_batches_add_up_and_never_fall():
     assert seen == [0.25, 0.5, 0.5, 0.75, 1.0]
 
 
-def test_programs_with_lapack_leave_a_core():
-    """Two at a time on two cores would wait for each other without end."""
+def test_programs_with_lapack_leave_one_core_free():
+    """Two at a time on two cores would deadlock."""
     running, most = [], []
 
     @leaves_a_core

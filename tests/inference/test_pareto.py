@@ -1,4 +1,4 @@
-"""k-hat on weights whose tail is known."""
+"""k-hat of weights with a known tail."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from aevb.inference.pareto import k_hat_threshold, pareto_k_hat
 
 @pytest.mark.parametrize("k", [0.3, 0.5, 0.7, 1.0, 1.5])
 def test_pareto_weights_of_known_shape(k):
-    """w = u^-k has a Pareto tail of shape k; the weak prior draws the estimate towards 1/2 by 10 / (10 + tail)."""
+    """w = u^-k has a Pareto tail of shape k; the weak prior pulls the estimate towards 1/2 by 10 / (10 + tail)."""
     log_weights = np.random.default_rng(0).exponential(k, size=(300, 4000))
     expected = (190 * k + 10 * 0.5) / 200
     estimates = pareto_k_hat(log_weights)
@@ -38,7 +38,7 @@ def test_shift_and_order_do_not_matter():
 def test_degenerate_weights():
     assert pareto_k_hat(np.zeros((2, 1000))).tolist() == [-np.inf, -np.inf]
     assert np.isnan(pareto_k_hat(np.zeros(20)))
-    assert pareto_k_hat(50 * np.random.default_rng(0).normal(size=1000)) > 1  # one weight carries all
+    assert pareto_k_hat(50 * np.random.default_rng(0).normal(size=1000)) > 1  # one weight dominates
 
 
 @pytest.mark.thorough  # ArviZ takes two seconds to load

@@ -1,4 +1,4 @@
-"""Starting values: variances within 5 standard errors (each fails by chance once in 1.7 million seeds)."""
+"""Initial values: variances within 5 standard errors (each fails by chance once in 1.7 million seeds)."""
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ def assert_variance(values, expected):
     assert abs(values.mean()) < 5 * np.sqrt(expected / values.size)
 
 
-def test_the_paper_draws_weights_and_biases_with_variance_one_hundredth():
+def test_paper_draws_weights_and_biases_with_variance_0_01():
     network = initialize(MLP(100, (300,), 2000), KEY, "paper")
     assert_variance([layer.weight for layer in network.layers], 0.01)
     assert_variance([layer.bias for layer in network.layers], 0.01)
@@ -37,7 +37,7 @@ def test_glorot_counts_the_kernel_of_a_convolution():
 
 
 @pytest.mark.parametrize("scheme", ["glorot", "paper"])
-def test_a_fixed_prior_stays_as_it_is(scheme):
+def test_a_fixed_prior_is_unchanged(scheme):
     models = initialize(standard_models(4, 2, (3,), "bernoulli"), KEY, scheme)
     prior = models[0].latent_distribution()
     assert (prior.mean == 0).all()
@@ -60,6 +60,6 @@ def test_different_keys_give_different_values_and_types_are_kept():
     assert (first.layers[0].weight != second.layers[0].weight).any()
 
 
-def test_an_unknown_scheme_is_named():
+def test_the_error_names_an_unknown_scheme():
     with pytest.raises(ValueError, match=r"'xavier'.*glorot.*paper"):
         initialize(MLP(2, (), 1), KEY, "xavier")
