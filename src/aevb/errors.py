@@ -8,6 +8,10 @@ class WrongTypeError(TypeError, ValueError):
     """An argument that is no value of the kind asked for: a TypeError, and a ValueError like all that is refused."""
 
 
+class DataFileError(ValueError):
+    """A data file that cannot be used, with what is wrong and what to do."""
+
+
 def shown(value, most: int = 80) -> str:
     """Return a value as a message shows it: in one line, cut where it gets long.
 

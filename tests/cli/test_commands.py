@@ -213,7 +213,25 @@ def test_columns_are_known_by_their_names(table, tmp_path, capsys):
     assert (tmp_path / "reversed-z.csv").read_text() == (tmp_path / "x-z.csv").read_text()
     frame.rename(columns={"ash": "dust"}).to_csv(tmp_path / "x.csv", index=False)
     assert run(["encode", str(table), str(tmp_path / "x.csv")]) == 2
-    assert "column 'dust' is none of those that the model learned from: alcohol, " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert (
+        "x.csv: the file lacks 'ash'; it has in addition 'dust'. The feature names that the model learned from" in said
+    )
+    # What is missing is named, and not the word in a column that is there in its place.
+    frame.drop(columns="ash").assign(target="red").to_csv(tmp_path / "x.csv", index=False)
+    assert run(["encode", str(table), str(tmp_path / "x.csv")]) == 2
+    assert "the file lacks 'ash'. The feature names" in capsys.readouterr().err
+
+
+def test_a_model_knows_the_columns_of_the_file_that_it_learned_from(table):
+    frame = load_wine(as_frame=True).data
+    vae = load(table / "model")
+    assert list(vae.feature_names_in_) == list(frame.columns)
+    scores = vae.score_samples(frame)
+    np.testing.assert_array_equal(vae.score_samples(frame[frame.columns[::-1]]), scores)
+    np.testing.assert_array_equal(vae.score_samples(frame.to_numpy()), scores)  # an array is in the file's order
+    with pytest.raises(ValueError, match=r"X: the value at row 0, column 'ash' is inf"):
+        vae.score_samples(frame.assign(ash=np.inf))
 
 
 def test_numbers_are_written_in_all_their_digits(tmp_path):

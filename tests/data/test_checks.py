@@ -16,7 +16,7 @@ from aevb.data.checks import (
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Data are looked at three rows at a time."""
-    monkeypatch.setattr(checks, "_BLOCK_BYTES", 3 * 8 * 4)
+    monkeypatch.setattr("aevb.data.table._BLOCK_BYTES", 3 * 8 * 4)
 
 
 def data(**bad):
@@ -31,24 +31,24 @@ def data(**bad):
 @pytest.mark.parametrize(
     ("X", "likelihood", "words"),
     [
-        (data(_7_2=np.nan), "gaussian", "row 7, column 2 is nan (1 such value): NaN and infinity"),
+        (data(_7_2=np.nan), "gaussian", "row 7, column 2 is nan (1 such value, rows counted from 0): NaN and infinity"),
         (data(_0_3=np.inf, _9_0=np.nan), "bernoulli", "row 0, column 3 is inf (2 such values"),
         (data(_4_1=-np.inf).astype(np.float32), "gaussian", "row 4, column 1 is -inf"),
         (
             data(_5_0=1e39),
             "gaussian",
-            "row 5, column 0 is 1e+39 (1 such value): the model computes in float32",
+            "row 5, column 0 is 1e+39 (1 such value, rows counted from 0): the model computes in float32",
         ),
         (data(_5_1=-1e39), None, "row 5, column 1 is -1e+39"),
         (
             data(_8_3=1.5, _9_3=-1),
             "bernoulli",
-            "row 8, column 3 is 1.5 (2 such values): likelihood='bernoulli'",
+            "row 8, column 3 is 1.5 (2 such values, rows counted from 0): likelihood='bernoulli'",
         ),
         (
             data(_2_0=-0.25),
             "sigmoid-gaussian",
-            "row 2, column 0 is -0.25 (1 such value): likelihood='sigmoid-",
+            "row 2, column 0 is -0.25 (1 such value, rows counted from 0): likelihood='sigmoid-",
         ),
         (np.full((4, 4), 2, np.uint8), "bernoulli", "row 0, column 0 is 2 (16 such values"),
         (np.full((4, 4), -1, np.int8), "bernoulli", "row 0, column 0 is -1 (16 such values"),

@@ -130,5 +130,5 @@ def test_label_columns(tmp_path):
     assert (data.labels[7], data.columns) == ("row 7", tuple("abcd"))
     with pytest.raises(DataFileError, match=r"there is no column 'sort'; its columns are a, b, c, d, kind"):
         open_dataset(str(path), label_column="sort")
-    with pytest.raises(DataFileError, match=r"is for .csv and .parquet files"):
+    with pytest.raises(DataFileError, match=r"is for .csv, .csv.gz, .tsv, .parquet files"):
         open_dataset(str(write(tmp_path, ".npy")), label_column="kind")

@@ -1,5 +1,9 @@
+import gzip
 import io
+import struct
+import warnings
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -71,6 +75,105 @@ def test_a_folder_of_pictures(tmp_path):
     assert list(open_dataset(str(tmp_path / "both")).labels) == ["cats", "cats", "dogs", "dogs"]
 
 
+def picture(path, levels, mode=None):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(levels, mode).save(path)
+
+
+def test_pictures_of_sixteen_bits_and_of_numbers_are_read_as_they_are(tmp_path):
+    rng = np.random.default_rng(0)
+    deep, normal = rng.integers(0, 65536, (2, 5, 4), np.uint16), rng.normal(size=(2, 5, 4)).astype(np.float32)
+    for number in range(2):
+        picture(tmp_path / "deep" / f"{number}.png", deep[number])
+        picture(tmp_path / "normal" / f"{number}.tif", normal[number])
+    with pytest.warns(UserWarning, match=r"deep: all 2 pictures are of 16 bits and are read as numbers from 0 to 1"):
+        data = open_dataset(str(tmp_path / "deep"))
+    np.testing.assert_array_equal(np.rint(data.rows * 65535.0), deep.reshape(2, -1))
+    assert (data.binarization, data.image_shape) == ("grey", (5, 4))
+    data = open_dataset(str(tmp_path / "normal"))
+    np.testing.assert_array_equal(data.rows, normal.reshape(2, -1))
+    assert data.binarization == "none"
+
+
+def test_what_is_done_to_colours_and_transparency_is_said(tmp_path):
+    grey = np.random.default_rng(0).integers(0, 256, (4, 6), np.uint8)
+    red = np.zeros((4, 6, 3), np.uint8)
+    red[..., 0] = 255
+    picture(tmp_path / "same" / "0.png", np.stack([grey] * 3, axis=-1))  # grey in three channels, and opaque
+    picture(tmp_path / "same" / "1.png", np.stack([grey] * 3 + [np.full_like(grey, 255)], axis=-1))
+    np.testing.assert_array_equal(open_dataset(str(tmp_path / "same")).rows, [grey.ravel()] * 2)
+    picture(tmp_path / "colour" / "0.png", grey)
+    picture(tmp_path / "colour" / "1.png", red)
+    with pytest.warns(UserWarning, match=r"colour: 1 of its 2 pictures are in colour and are read as grey levels"):
+        np.testing.assert_array_equal(open_dataset(str(tmp_path / "colour")).rows, [grey.ravel(), [76] * 24])
+    picture(tmp_path / "clear" / "0.png", np.concatenate([red, np.zeros((4, 6, 1), np.uint8)], axis=-1))
+    with pytest.warns(UserWarning, match=r"clear: all 1 pictures are partly transparent and are laid on white"):
+        assert (open_dataset(str(tmp_path / "clear")).rows == 255).all()
+    (tmp_path / "moves").mkdir()
+    frames = [Image.fromarray(np.full((4, 6), level, np.uint8)) for level in (0, 255)]
+    frames[0].save(tmp_path / "moves" / "0.gif", save_all=True, append_images=frames[1:])
+    with pytest.warns(UserWarning, match="several pages, of which the first is read"):
+        open_dataset(str(tmp_path / "moves"))
+
+
+def test_pictures_in_folders_of_folders(tmp_path):
+    for number, name in enumerate(("train/cats", "train/dogs", "test/cats", ".hidden/cats")):
+        picture(tmp_path / name / "0.png", np.full((4, 6), number, np.uint8))
+    data = open_dataset(str(tmp_path))
+    assert list(data.labels) == ["test/cats", "train/cats", "train/dogs"]
+    assert list(data.rows[:, 0]) == [2, 0, 1]
+
+
+def test_images_in_an_npz_file(tmp_path):
+    images = np.arange(3 * 8 * 9, dtype=np.uint8).reshape(3, 8, 9)
+    np.savez(tmp_path / "images.npz", images=images, labels=np.arange(3))
+    data = open_dataset(str(tmp_path / "images.npz"))
+    np.testing.assert_array_equal(data.rows, images.reshape(3, -1))
+    assert (data.image_shape, list(data.labels)) == ((8, 9), [0, 1, 2])
+
+
+def test_an_index_of_pandas_is_no_column(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcde"), index=np.arange(100, 120))
+    frame.to_parquet(tmp_path / "unnamed.parquet")
+    frame.rename_axis("id").to_parquet(tmp_path / "named.parquet")
+    frame[frame["a"] > 0].to_parquet(tmp_path / "cut.parquet")
+    for name in ("unnamed", "named", "cut"):
+        data = open_dataset(str(tmp_path / f"{name}.parquet"))
+        assert data.columns == tuple("abcde")
+        np.testing.assert_array_equal(data.rows, X[X[:, 0] > 0] if name == "cut" else X)
+
+
+EUROPEAN = "höhe;breite\n1,5;-2\n,25;3e2\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", EUROPEAN.encode(), ["decimal comma"]),
+        ("a.csv", EUROPEAN.encode("latin-1"), ["decimal comma", "Latin-1"]),
+        ("a.tsv", EUROPEAN.replace(";", "\t").encode(), ["decimal comma"]),
+        ("a.csv.gz", gzip.compress(EUROPEAN.replace(",", ".").replace(";", ",").encode()), []),
+        ("A.CSV", b"\xef\xbb\xbf" + EUROPEAN.replace(",", ".").encode(), []),
+    ],
+)
+def test_tables_as_text_in_other_forms(name, content, said, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        data = open_dataset(str(tmp_path / name))
+    assert [
+        word for word in ("decimal comma", "Latin-1") if word in " ".join(str(note.message) for note in notes)
+    ] == said
+    assert data.columns == ("höhe", "breite")
+    np.testing.assert_array_equal(data.rows, [[1.5, -2], [0.25, 300]])
+
+
+def test_true_and_false_are_numbers(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\nTrue,1\nfalse,2\nTRUE,3\n")
+    np.testing.assert_array_equal(open_dataset(str(tmp_path / "a.csv")).rows, [[1, 1], [0, 2], [1, 3]])
+
+
 def test_csv_with_labels_and_empty_cells(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('kind,height,"weight, kg"\ncat,1,2.5\n"dog, big",,4\n\n')
@@ -120,6 +223,25 @@ def damaged_picture(path):
     (path / "1.png").write_bytes((path / "1.png").read_bytes()[:40])
 
 
+def deep_colours(path):
+    """A PNG of 16 bits a channel, which Pillow reads as 8 and cannot write."""
+    path.mkdir()
+    header = struct.pack(">IIBBBBB", 1, 1, 16, 2, 0, 0, 0)
+    chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(bytes(7))), (b"IEND", b"")]
+    packed = [struct.pack(">I", len(d)) + n + d + struct.pack(">I", zlib.crc32(n + d)) for n, d in chunks]
+    (path / "0.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(packed))
+
+
+def bytes_and_numbers(path):
+    pictures(path, [(6, 4)])
+    Image.fromarray(np.zeros((4, 6), np.float32)).save(path / "1.tif")
+
+
+def nested_tables(path):
+    (path / "deep").mkdir(parents=True)
+    np.save(path / "deep" / "x.npy", X)
+
+
 def text(content):
     return lambda path: path.write_text(content)
 
@@ -156,14 +278,21 @@ HOSTILE = {
     "damaged parquet": (text("PAR1 hello PAR1"), ".parquet", "cannot be read"),
     "words in csv": (text("a,b\n1,2\n3,four\n"), ".csv", r"line 3, column 'b': 'four' is not a number"),
     "words without names": (text("1,2\n3,4\n5,x\n"), ".csv", r"line 3, column 1: 'x'"),
-    "semicolons": (text("a;b\n1;2\n3;4\n"), ".csv", r"line 2, column 'a;b': '1;2' is not a number; .* by commas"),
-    "ragged csv": (text("1,2\n3\n"), ".csv", r"line 2 has 1 cells"),
+    "semicolons in one line": (text("a,b\n1,2\n3;4,5\n"), ".csv", r"line 3, column 'a': '3;4' is not .* by commas"),
+    "ragged csv": (text("1,2\n3\n"), ".csv", r"line 2 has 1 cells separated by commas, the first line has 2"),
+    "ragged european csv": (text("a;b\n1,5;2\n1;2;3\n"), ".csv", r"line 3 has 3 cells separated by semicolons"),
+    "thousands": (text("a;b\n1.234,5;2\n"), ".csv", r"line 2, column 'a': '1.234,5' is not a number"),
+    "dates in csv": (text("a,when\n1,2024-05-01\n"), ".csv", r"column 'when': '2024-05-01' .* days since the first"),
     "empty csv": (text(""), ".csv", "no rows"),
     "names alone": (text("a,b\n"), ".csv", "no rows"),
-    "bytes as csv": (lambda path: path.write_bytes(b"\xff\xfe\x00a,\x00b"), ".csv", "cannot be read"),
+    "bytes as csv": (lambda path: path.write_bytes(b"\xff\xfe\x00a,\x00b"), ".csv", "not a text file in UTF-8"),
     "pictures of two sizes": (mixed, "", r"2.png is 5 x 4 pixels, 0.png is 6 x 4"),
     "a damaged picture": (damaged_picture, "", r"1.png cannot be read as a picture"),
     "an unknown ending": (text("hello"), ".xlsx", "are not read"),
+    "deep colours": (deep_colours, "", r"0.png has 16 bits a channel in colour .* 8 bits"),
+    "bytes and numbers": (bytes_and_numbers, "", r"1.tif and 0.png differ: .*floating point and 8 bits. Save"),
+    "an empty folder": (lambda path: path.mkdir(), "", r"is empty\. .*pictures .*subfolders are read too"),
+    "nested tables": (nested_tables, "", r"but deep\. Data files in its subfolders are not read: give \S*deep\."),
 }
 
 

@@ -3,7 +3,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from aevb.data import dequantize
-from aevb.data.reading import decide, number_type, read_matrix, read_training_data
+from aevb.data.reading import decide, read_matrix, read_training_data
+from aevb.data.table import number_type
 
 
 @pytest.mark.parametrize(

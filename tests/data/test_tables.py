@@ -85,8 +85,14 @@ def two(first, second):
     ("make", "words"),
     [
         (lambda folder: folder / "no.npy", r"no\.npy does not exist .*Check the name"),
-        (lambda folder: folder, r"no data files .*\.npy, \.npz, \.csv, \.parquet"),
-        (made("x.xls", lambda path: path.write_text("1,2")), r"x\.xls: .*'\.xls' are not read\. Give \.npy"),
+        (
+            lambda folder: folder,
+            r"is empty\. Give a folder with files \.npy, .*or one with pictures .*\.png",
+        ),
+        (made("x.txt2", lambda path: path.write_text("1,2")), r"x\.txt2: .*'\.txt2' are not read\. Give \.npy"),
+        (made("x.xlsx", lambda path: path.write_text("")), r"are not read\. Save the sheet as \.csv, .*read_excel"),
+        (made("x.feather", lambda path: path.write_text("")), r"read_feather\(path\)\.to_parquet"),
+        (made("x.png", lambda path: path.write_text("")), r"Give the folder that holds the pictures"),
         (damaged("x.npy", lambda path: np.save(path, X)), r"x\.npy cannot be read: .*truncated \(it has \d+ bytes\)"),
         (damaged("x.npz", lambda path: np.savez(path, X)), r"x\.npz cannot be read: .*truncated.*np\.savez"),
         (damaged("x.parquet", lambda path: write_parquet(path, columns_of(X))), r"x\.parquet cannot .*to_parquet"),
@@ -130,7 +136,7 @@ def test_missing_truth_values_are_not_false(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("aevb.data.checks._BLOCK_BYTES", 7 * 8 * 3)
+    monkeypatch.setattr("aevb.data.table._BLOCK_BYTES", 7 * 8 * 3)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -80,6 +80,27 @@ def test_a_file_that_fits_into_memory_is_as_good_as_its_array(tmp_path, name):
     assert list(getattr(from_file, "feature_names_in_", [])) == (list("abcdef") if name == "x.parquet" else [])
 
 
+def test_methods_take_the_files_that_fit_takes(tmp_path):
+    """Pictures, and tables whose columns are put in order by their names."""
+    from PIL import Image
+
+    levels = np.random.default_rng(0).integers(0, 256, (20, 4, 3), np.uint8)
+    for number, picture in enumerate(levels):
+        (tmp_path / "pictures" / str(number % 2)).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(picture).save(tmp_path / "pictures" / str(number % 2) / f"{number:02}.png")
+    np.savez(tmp_path / "images.npz", levels)
+    in_order = np.concatenate([levels[::2], levels[1::2]]).reshape(20, 12)
+    vae = small().fit(tmp_path / "pictures")
+    assert (vae.likelihood_, vae.n_features_in_) == ("bernoulli", 12)
+    codes = vae.transform(in_order)
+    np.testing.assert_array_equal(vae.transform(tmp_path / "pictures"), codes)
+    np.testing.assert_array_equal(vae.transform(str(tmp_path / "images.npz")), vae.transform(levels.reshape(20, 12)))
+    assert vae.score(tmp_path / "pictures") == vae.score(in_order)
+    assert vae.traverse(tmp_path / "pictures").means.shape[-1] == 12
+    with pytest.raises(ValueError, match=r"nowhere.npy does not exist"):
+        vae.score(tmp_path / "nowhere.npy")
+
+
 @pytest.mark.usefixtures("no_memory")
 @pytest.mark.parametrize("name", ["x.npy", "x.parquet", "folder", "memmap"])
 def test_a_file_larger_than_memory_is_learned_as_well(tmp_path, name, fitted):
@@ -95,15 +116,9 @@ def test_a_file_larger_than_memory_is_learned_as_well(tmp_path, name, fitted):
     vae = small().fit(data)
     assert [row["samples"] for row in vae.history_] == [18_000, 36_000]
     assert vae.history_[-1]["validation_lower_bound"] > vae.history_[0]["validation_lower_bound"]
-    assert abs(_score(vae) - fitted.score(TEST, num_samples=10)) < 0.05
+    assert abs(vae.score(TEST, num_samples=10) - fitted.score(TEST, num_samples=10)) < 0.05
     if name in ("x.npy", "memmap"):  # a repeated run is the same run
         assert_same_arrays(vae, small().fit(data))
-
-
-def _score(vae):
-    if hasattr(vae, "feature_names_in_"):
-        del vae.feature_names_in_  # else an array without names warns
-    return vae.score(TEST, num_samples=10)
 
 
 @pytest.mark.slow

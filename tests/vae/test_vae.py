@@ -129,8 +129,11 @@ def test_data_frames():
     assert list(codes.columns) == ["vae0", "vae1"]
     assert list(codes.index) == list(frame.index)
     np.testing.assert_array_equal(codes, small().fit(REAL).transform(REAL))
-    with pytest.raises(ValueError, match="feature names"):
+    pd.testing.assert_frame_equal(vae.transform(frame[list("fedcba")]), codes)
+    with pytest.raises(ValueError, match=r"X lacks 'a'; it has in addition 'z'\. The feature names .* 'a', 'b', "):
         vae.transform(frame.rename(columns={"a": "z"}))
+    with pytest.raises(TypeError, match=r"row 0, column 'b' is Timestamp.*, a date or time, .* days since the first"):
+        small().fit(frame.assign(b=pd.Timestamp("2024-05-01")))
     with pytest.warns(UserWarning, match="valid feature names"):
         vae.transform(REAL)
 

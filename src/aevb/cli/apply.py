@@ -91,7 +91,7 @@ def apply(run: Path, data: str, task: Task, output: Path | None, talk: Talk) -> 
         ValueError: Something given cannot be used; nothing has been written then.
     """
     opened, output = _open(run, output, task.file, pictures=task.bands is not None)
-    with waiting("Reading the data"):
+    with waiting("Reading the data"), talk.notes():
         rows = read_rows(opened, data, is_raw=task.is_raw)
     with waiting("Computing"), talk.notes(), naming(data):
         result = task.compute(opened, rows)
@@ -111,20 +111,31 @@ def read_rows(run: Run, data: str, *, is_raw: bool = False):
     """
     from aevb.data import binarize, open_dataset
 
-    dataset = open_dataset(data, label_column=_label_column(run, data))
+    label_column = _label_column(run, data)
+    with naming(data):
+        _check_columns(run, data, label_column)
+    dataset = open_dataset(data, label_column=label_column)
     how = "grey" if is_raw else run.data.binarization or "grey"
     with naming(data):
         rows = _in_order(dataset.rows, dataset.columns, run.columns)
         return binarize(rows, "static" if how == "dynamic" else how, run.data.seed)
 
 
+def _check_columns(run, data, label_column):
+    """Compare the names of the columns before the file is read: a word in a column too many is not what is wrong."""
+    from aevb.data.own import columns_of
+    from aevb.data.reading import places_of
+
+    columns = [column for column in columns_of(Path(data)) if column != label_column]
+    if run.columns and columns and columns != [str(number) for number in range(len(columns))]:
+        places_of(run.columns, columns, "the file")
+
+
 def _in_order(rows, columns, known):
     """Return rows with their columns in the order of those that the model learned from."""
-    if not (columns and known) or tuple(columns) == known or len(columns) != len(known):
-        return rows  # without names, or of another width, which the model refuses
-    if strange := [name for name in columns if name not in known]:
-        raise InputError(f"column {strange[0]!r} is none of those that the model learned from: {', '.join(known)}.")
-    return rows[:, [columns.index(name) for name in known]]
+    from aevb.data.reading import places_of
+
+    return rows if not (columns and known) else rows[:, places_of(known, columns, "the file")]
 
 
 @contextmanager
@@ -140,9 +151,10 @@ def _label_column(run, data):
     """Return the run's column of labels if these data have it too."""
     from aevb.data.own import columns_of
 
-    columns = columns_of(Path(data))
-    is_there = run.data.label_column in columns and len(columns) > run.vae.n_features_in_
-    return run.data.label_column if is_there else None
+    columns, label = columns_of(Path(data)), run.data.label_column
+    has_names = run.columns and label not in run.columns and not label.isdecimal() if label else False
+    is_there = label in columns and (has_names or len(columns) > run.vae.n_features_in_)
+    return label if is_there else None
 
 
 def _open(folder, output, default, pictures):

@@ -1,5 +1,6 @@
 """A run that is there already: its model, its settings, its data."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +27,8 @@ class Run(NamedTuple):
         from aevb.cli.data import downloads
         from aevb.data.trial import prepare
 
-        with downloads() as report:
+        with downloads() as report, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of how the data were read, said when they were learned from
             return prepare(self.data, report)
 
 

@@ -5,10 +5,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from aevb.data.table import block_rows
 from aevb.errors import WrongTypeError, shown
 from aevb.models import LIKELIHOODS
-
-_BLOCK_BYTES = 16_000_000  # data are looked at in blocks, so that a check does not need the memory of a copy
 
 
 def check_rows(
@@ -104,11 +103,6 @@ def scaled(units: tuple[np.ndarray, np.ndarray], scale: float) -> tuple[np.ndarr
     return mean * np.float32(scale), std * np.float32(scale)
 
 
-def block_rows(num_columns: int) -> int:
-    """Return how many rows are looked at at a time."""
-    return max(_BLOCK_BYTES // (8 * num_columns), 1)
-
-
 def _blocks(X):
     num_rows = block_rows(X.shape[1])
     return (X[start : start + num_rows] for start in range(0, len(X), num_rows))
@@ -128,7 +122,7 @@ def _refuse(X, place, is_bad: Callable, reason, advice):
         name, row_numbers, columns = place
         raise ValueError(
             f"{name}: the value at row {row_numbers[first[0]]}, {_column(first[1], columns)} is {X[first].item()!r} "
-            f"({_counted(count, 'such value')}): {reason}. What to do: {advice}."
+            f"({_counted(count, 'such value')}, rows counted from 0): {reason}. What to do: {advice}."
         )
 
 
@@ -173,8 +167,8 @@ def check_row_lengths(X, name: str = "X") -> None:
     for row, length in enumerate(lengths):
         if length != lengths[0]:
             raise ValueError(
-                f"{name}: row {row} has {length} values, row 0 has {lengths[0]}. Give each row as many; NaN stands for "
-                "what is missing, and VAE.impute fills it in."
+                f"{name}: row {row} has {length} values, row 0 has {lengths[0]} (rows counted from 0). Give each row "
+                "as many; NaN stands for what is missing, and VAE.impute fills it in."
             )
 
 
@@ -186,15 +180,27 @@ def check_number_type(X, name: str = "X") -> None:
     row = next((row for row, values in enumerate(array) if not _is_number(values)), None)
     if row is not None:
         column, value = next((column, value) for column, value in enumerate(array[row]) if not _is_number(value))
-        place = f"{name}: the value at row {row}, column {column} is {shown(value)}"
+        place = f"{name}: the value at row {row}, {_column(column, _names_of(X))} is {shown(value)}"
         if np.iscomplexobj(value):
             raise ValueError(f"{place}. Complex data not supported: give np.c_[X.real, X.imag].")
+        if hasattr(value, "isoformat") or isinstance(value, np.datetime64 | np.timedelta64):
+            raise WrongTypeError(
+                f"{place}, a date or time, not a number (rows counted from 0). Give it as a number, such as the days "
+                "since the first, (when - when.min()) / np.timedelta64(1, 'D'), or leave the column out."
+            )
         raise WrongTypeError(
-            f"{place}, not a number (could not convert string to float: its argument must be a string of digits or a "
-            "number). Encode categories first, for instance with sklearn.preprocessing.OneHotEncoder."
+            f"{place}, not a number (rows counted from 0; could not convert string to float: its argument must be a "
+            "string of digits or a number). Encode categories first, for instance with "
+            "sklearn.preprocessing.OneHotEncoder."
         )
     if array.dtype.kind in "US":
         raise ValueError(f"{name}: the value at row 0, column 0 is text, {shown(array[0, 0])}. Give X.astype(float).")
+
+
+def _names_of(X):
+    """Return the names of a frame's columns; None for what has none."""
+    names = getattr(X, "columns", None)
+    return None if names is None or not all(isinstance(column, str) for column in names) else list(names)
 
 
 def _is_number(value):

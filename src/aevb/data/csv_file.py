@@ -1,20 +1,32 @@
-"""Comma-separated values: numbers, an optional line of names, empty cells for what is missing, one column of labels."""
+"""Tables as text: numbers, an optional line of names, empty cells for what is missing, one column of labels.
 
+Cells are separated by commas, semicolons or tabs, whichever the first lines have. Beside semicolons and tabs a decimal
+comma is understood, as spreadsheets write it in much of Europe. Files may be compressed (`.csv.gz`).
+"""
+
+import codecs
 import csv
+import gzip
 import os
+import re
 import warnings
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from aevb.errors import no_column
 
 _MISSING = {"", "na", "nan", "null", "?"}
+_WORDS = {"true": 1.0, "false": 0.0}  # as in frames of booleans
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
 
 
 class CsvError(ValueError):
-    """What is wrong with a file, and in which line and column."""
+    """What is wrong with a file, and in which line (counted from 1) and column."""
 
 
 class CsvContents(NamedTuple):
@@ -25,93 +37,169 @@ class CsvContents(NamedTuple):
     labels: np.ndarray | None
 
 
+class CsvForm(NamedTuple):
+    """How a file is written."""
+
+    encoding: str
+    delimiter: str
+    columns: tuple[str, ...] | None  # if the first line is one of names
+    width: int
+
+
 def read_csv(path: Path, label_column: str | None = None) -> CsvContents:
-    """Read a file of comma-separated numbers.
+    """Read a file of numbers as text; a warning says what was taken for something else than it says.
 
     The first line is one of names if any of its cells is not a number.
 
     Args:
-        path: The file, UTF-8.
+        path: The file, UTF-8, or else Latin-1.
         label_column: Name of a column (or its number, from 0) of labels, which may be words.
 
     Raises:
         CsvError: Naming the line and the column, or saying that there are no rows.
     """
-    names, width = read_header(path)
-    if label_column is None and (quick := _quickly(path, skip=names is not None)) is not None and len(quick):
-        return CsvContents(quick, names, None)
-    return _carefully(path, names, width, label_column)
+    form = read_form(path)
+    if form.encoding == "latin-1":
+        warnings.warn(f"{path} is not UTF-8 and is read as Latin-1.", stacklevel=2)
+    if label_column is None and (quick := _quickly(path, form)) is not None and len(quick):
+        return CsvContents(quick, form.columns, None)
+    return _carefully(path, form, label_column)
 
 
-def read_header(path: Path) -> tuple[tuple[str, ...] | None, int]:
-    """Return the names of the columns, if the first line is one of names, and their number."""
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        first = next(csv.reader(file), [])
-    return None if _are_numbers(first) else tuple(name.strip() for name in first), len(first)
+def read_form(path: Path) -> CsvForm:
+    """Return how a file is written, by its first lines."""
+    encoding = _encoding(path)
+    delimiter = _delimiter(path, encoding)
+    with _open_text(path, encoding) as file:
+        first = next(csv.reader(file, delimiter=delimiter), [])
+    values = [_value(cell, delimiter) for cell in first]
+    are_numbers = all(value is not None and not np.isinf(value) for value in values)
+    return CsvForm(encoding, delimiter, None if are_numbers else tuple(cell.strip() for cell in first), len(first))
 
 
-def _quickly(path, skip):
+def _encoding(path):
+    """Return "utf-8-sig", or "latin-1" for a text that is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    is_utf8 = True
+    with _open_bytes(path) as file:
+        while block := file.read(2**20):
+            if b"\0" in block:
+                raise CsvError("it is not a text file in UTF-8 or Latin-1; save it as CSV in UTF-8.")
+            if is_utf8:
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError:
+                    is_utf8 = False
+    return "utf-8-sig" if is_utf8 else "latin-1"
+
+
+def _delimiter(path, encoding):
+    """Return what the first lines agree on; a comma that stands beside semicolons or tabs is part of a number."""
+    with _open_text(path, encoding) as file:
+        lines = [line for line in islice(file, 10) if line.strip()]
+    for delimiter in ";\t":
+        widths = [len(cells) for cells in csv.reader(lines, delimiter=delimiter)]
+        if widths and widths[0] > 1 and (len(set(widths)) == 1 or "," not in lines[0]):
+            return delimiter
+    return ","
+
+
+def _open_bytes(path) -> Any:
+    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
+
+
+def _open_text(path, encoding) -> Any:
+    opens = gzip.open if path.suffix == ".gz" else open
+    return opens(path, "rt", newline="", encoding=encoding)
+
+
+def _quickly(path, form):
     """Return the numbers by NumPy's reader, or None if the file has anything else: then it matters what and where."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _open_text(path, form.encoding) as file:
             warnings.simplefilter("ignore", UserWarning)  # of a file without rows, which is refused later
-            return np.loadtxt(path, delimiter=",", skiprows=int(skip), ndmin=2, encoding="utf-8-sig", comments=None)
+            skip = int(form.columns is not None)
+            return np.loadtxt(file, delimiter=form.delimiter, skiprows=skip, ndmin=2, comments=None)
     except ValueError:
         return None
 
 
-def _carefully(path, names, width, label_column):
-    label = _label_place(names, width, label_column)
-    rows, labels = [], []
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
-        if names is not None:
-            next(reader)
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != width:
-                raise CsvError(
-                    f"line {reader.line_num} has {len(cells)} cells, the first line has {width}; give each as many."
-                )
-            if label is not None:
-                labels.append(cells.pop(label).strip())
-            rows.append([_number(cell, reader.line_num, place, names, label) for place, cell in enumerate(cells)])
+def _carefully(path, form, label_column):
+    label = _label_place(form, label_column)
+    rows, labels, commas = [], [], 0
+    for line, cells in _lines(path, form):
+        if len(cells) != form.width:
+            raise CsvError(_ragged(line, len(cells), form))
+        if label is not None:
+            labels.append(cells.pop(label).strip())
+        values = [_value(cell, form.delimiter) for cell in cells]
+        if None in values:
+            raise CsvError(_no_number(line, cells, values.index(None), form, label))
+        commas += form.delimiter != "," and any("," in cell for cell in cells)
+        rows.append(values)
     if not rows or not rows[0]:
         size = f"{os.path.getsize(path):,} bytes"
         raise CsvError(f"it has no {'columns' if rows else 'rows'} of numbers ({size}); give a line for each row.")
-    if names is not None and label is not None:
-        names = names[:label] + names[label + 1 :]
-    return CsvContents(np.array(rows), names, np.array(labels) if label is not None else None)
+    if commas:
+        warnings.warn(f"{path}: the comma in its numbers is read as a decimal comma (1,5 as 1.5).", stacklevel=3)
+    columns = form.columns
+    if columns is not None and label is not None:
+        columns = columns[:label] + columns[label + 1 :]
+    return CsvContents(np.array(rows, float), columns, np.array(labels) if label is not None else None)
 
 
-def _number(cell, line, place, names, label):
+def _lines(path, form) -> Iterator[tuple[int, list[str]]]:
+    """Give the lines of numbers that are not empty, each with its number in the file, from 1."""
+    with _open_text(path, form.encoding) as file:
+        reader = csv.reader(file, delimiter=form.delimiter)
+        if form.columns is not None:
+            next(reader)
+        for cells in reader:
+            if cells:
+                yield reader.line_num, cells
+
+
+def _value(cell, delimiter) -> float | None:
+    """Return the number that a cell holds, NaN if it is missing, None if it is something else."""
     cell = cell.strip()
-    if cell.lower() in _MISSING:
+    lower = cell.lower()
+    if lower in _MISSING:
         return np.nan
+    if lower in _WORDS:
+        return _WORDS[lower]
+    if delimiter != "," and _DECIMAL_COMMA.fullmatch(cell):
+        cell = cell.replace(",", ".")
     try:
         return float(cell)
     except ValueError:
-        place += label is not None and place >= label
-        column = f"column {names[place]!r}" if names else f"column {place}"
-        advice = "encode words as numbers, or name the column of labels (--label-column)"
-        if ";" in cell or "\t" in cell:
-            advice = "separate cells by commas"
-        raise CsvError(f"line {line}, {column}: {cell[:40]!r} is not a number; {advice}.") from None
+        return None
 
 
-def _label_place(names, width, label_column):
+def _ragged(line, width, form):
+    names = {",": "commas", ";": "semicolons", "\t": "tabs"}
+    return (
+        f"line {line} has {width} cells separated by {names[form.delimiter]}, the first line has {form.width}; "
+        "give each line as many, and put cells that hold the separator in quotes."
+    )
+
+
+def _no_number(line, cells, place, form, label):
+    cell = cells[place].strip()
+    place += label is not None and place >= label
+    column = f"column {form.columns[place]!r}" if form.columns else f"column {place}"
+    advice = "encode words as numbers, leave the column out, or name it as the column of labels (--label-column)"
+    if _DATE.fullmatch(cell):
+        advice = "give a date as a number, such as the days since the first one, or leave the column out"
+    elif ";" in cell or "\t" in cell:
+        advice = "separate the cells of all lines by commas, or all by semicolons"
+    return f"line {line}, {column}: {cell[:40]!r} is not a number; {advice}."
+
+
+def _label_place(form, label_column):
     if label_column is None:
         return None
-    if names is not None and label_column in names:
-        return names.index(label_column)
-    if label_column.isdecimal() and int(label_column) < width:
+    if form.columns is not None and label_column in form.columns:
+        return form.columns.index(label_column)
+    if label_column.isdecimal() and int(label_column) < form.width:
         return int(label_column)
-    raise CsvError(no_column(label_column, names or [str(number) for number in range(width)]))
-
-
-def _are_numbers(cells):
-    try:
-        return all(cell.strip().lower() in _MISSING or np.isfinite(float(cell)) for cell in cells)
-    except ValueError:
-        return False
+    raise CsvError(no_column(label_column, form.columns or [str(number) for number in range(form.width)]))

@@ -1,62 +1,122 @@
-"""A folder of pictures as rows of grey levels."""
+"""A folder of pictures as rows of grey levels; what is converted on the way is said, and what cannot be is refused."""
 
 import warnings
+from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from aevb.data.tables import DataFileError
+from aevb.errors import DataFileError
 
 ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
+# What was done to a picture, in words that follow "... of its N pictures".
+_COLOUR = "in colour and are read as grey levels (luma, 0.299 R + 0.587 G + 0.114 B)"
+_TRANSPARENT = "partly transparent and are laid on white"
+_FRAMES = "animated or have several pages, of which the first is read"
+_DEEP = "of 16 bits and are read as numbers from 0 to 1 (k/65535)"
 
 
 class ImageRows(NamedTuple):
     """Pictures of one size."""
 
-    rows: np.ndarray  # (N, height * width), bytes
+    rows: np.ndarray  # (N, height * width): bytes; of 16 bits numbers from 0 to 1; of numbers these as they are
     image_shape: tuple[int, int]
     labels: np.ndarray | None  # the names of their folders, if they lie in several
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Return the pictures in a folder and the folders in it, in the order of their names."""
-    files = sorted(path for pattern in ("*", "*/*") for path in folder.glob(pattern))
-    return [path for path in files if path.suffix.lower() in ENDINGS and not path.name.startswith(".")]
+    """Return the pictures in a folder and all folders in it, in the order of their names; hidden ones do not count."""
+    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
+    return [path for path in files if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
 
 
 def read_images(folder: Path) -> ImageRows:
-    """Read all pictures of a folder as grey levels.
+    """Read all pictures of a folder as grey levels; a warning says how many were converted, and from what.
 
     Raises:
-        DataFileError: Naming the first file that cannot be read or has another size.
+        DataFileError: Naming the first file that cannot be read faithfully, or differs in size or kind from the first.
     """
     try:
-        from PIL import Image
+        import PIL.Image  # noqa: F401
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{folder}: reading pictures needs Pillow: pip install 'aevb[demo]'") from error
 
-    files, rows, shape = image_files(folder), [], None
-    for path in files:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", Image.DecompressionBombWarning)
-                with Image.open(path) as picture:
-                    shape = shape or picture.size
-                    if picture.size == shape:
-                        rows.append(np.asarray(picture.convert("L")).ravel())
-                    size = picture.size
-        except (OSError, ValueError, SyntaxError, EOFError, Warning, Image.DecompressionBombError) as error:
-            raise DataFileError(
-                f"{path} cannot be read as a picture: {error}. Remove it, or write it again."
-            ) from error
-        if size != shape:
-            raise DataFileError(
-                f"{path} is {size[0]} x {size[1]} pixels, {files[0].name} is {shape[0]} x {shape[1]}. "
-                "Bring all pictures to one size."
-            )
-    if not rows or shape is None:
+    files = image_files(folder)
+    if not files:
         raise DataFileError(f"{folder} has no pictures. Give a folder with files {', '.join(sorted(ENDINGS))}.")
-    folders = [path.parent.name for path in files]
-    labels = np.array(folders) if len(set(folders)) > 1 else None
-    return ImageRows(np.stack(rows), (shape[1], shape[0]), labels)
+    levels, conversions = [], Counter()
+    for path in files:
+        picture, done = _read(path)
+        conversions.update(done)
+        levels.append(picture)
+        if picture.shape != levels[0].shape:
+            size, first = (f"{array.shape[1]} x {array.shape[0]}" for array in (picture, levels[0]))
+            raise DataFileError(f"{path} is {size} pixels, {files[0].name} is {first}. Bring all pictures to one size.")
+        if picture.dtype != levels[0].dtype:
+            kinds = " and ".join(_KINDS[array.dtype.name] for array in (picture, levels[0]))
+            raise DataFileError(f"{path} and {files[0].name} differ: {kinds}. Save all pictures alike.")
+    for what, count in conversions.items():
+        few = f"{count:,} of its {len(files):,} pictures" if count < len(files) else f"all {count:,} pictures"
+        warnings.warn(f"{folder}: {few} are {what}.", stacklevel=2)
+    folders = [path.relative_to(folder).parent.as_posix() for path in files]
+    labels = np.array([folder.name if name == "." else name for name in folders]) if len(set(folders)) > 1 else None
+    height, width = levels[0].shape
+    return ImageRows(np.stack(levels).reshape(len(files), -1), (height, width), labels)
+
+
+_KINDS = {"uint8": "8 bits", "float32": "16 bits or floating point", "float64": "32-bit whole numbers"}
+
+
+def _read(path) -> tuple[np.ndarray, list[str]]:
+    """Return a picture's grey levels (height, width), and what was done to it."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as picture:
+                _check_depth(path, picture)
+                done = [_FRAMES] if getattr(picture, "n_frames", 1) > 1 else []
+                levels, more = _levels(picture)
+                return levels, done + more
+    except DataFileError:
+        raise
+    except (OSError, ValueError, SyntaxError, EOFError, Warning, Image.DecompressionBombError) as error:
+        raise DataFileError(f"{path} cannot be read as a picture: {error}. Remove it, or write it again.") from error
+
+
+def _check_depth(path, picture):
+    """Refuse a PNG of 16 bits a channel that Pillow would cut down to 8 without a word: all but grey ones."""
+    if picture.format == "PNG":
+        with open(path, "rb") as file:
+            header = file.read(26)
+        depth, colour_type = header[24], header[25]  # of IHDR, which comes first
+        if depth == 16 and colour_type != 0:
+            raise DataFileError(
+                f"{path} has 16 bits a channel in colour or with transparency, of which 8 would be lost. Save it as "
+                "grey of 16 bits, or with 8 bits a channel."
+            )
+
+
+def _levels(picture: Any) -> tuple[np.ndarray, list[str]]:
+    if picture.mode.startswith("I;16"):
+        return (np.asarray(picture).astype(np.float32) / np.float32(65535)), [_DEEP]
+    if picture.mode == "I":  # as older versions of Pillow have grey PNGs of 16 bits
+        if picture.format == "PNG":
+            return (np.asarray(picture) / 65535).astype(np.float32), [_DEEP]
+        return np.asarray(picture).astype(np.float64), []
+    if picture.mode == "F":
+        return np.asarray(picture), []
+    if picture.mode in ("1", "L"):
+        return np.asarray(picture.convert("L")), []
+    colours, done = picture.convert("RGBA"), []
+    if colours.getextrema()[3][0] < 255:
+        from PIL import Image
+
+        colours = Image.alpha_composite(Image.new("RGBA", colours.size, "white"), colours)
+        done.append(_TRANSPARENT)
+    red, green, blue, _ = np.moveaxis(np.asarray(colours), -1, 0)
+    if np.array_equal(red, green) and np.array_equal(green, blue):  # grey, in three channels
+        return np.ascontiguousarray(red), done
+    return np.asarray(colours.convert("L")), [*done, _COLOUR]

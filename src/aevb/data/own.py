@@ -7,26 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from aevb.data.binarization import kind_of
-from aevb.data.csv_file import read_csv, read_header
+from aevb.data.csv_file import read_csv, read_form
 from aevb.data.datasets import DATASETS, Dataset, load_dataset
-from aevb.data.image_folder import image_files, read_images
+from aevb.data.image_folder import read_images
+from aevb.data.parquet_file import parquet_columns, parquet_labels, parquet_table
 from aevb.data.published import Report
-from aevb.data.scan import blocks
-from aevb.data.tables import (
-    FORMATS,
-    DataFileError,
-    Table,
-    memmap_table,
-    open_tables,
-    parquet_columns,
-    parquet_labels,
-    parquet_table,
-    reading,
-)
-from aevb.errors import did_you_mean
+from aevb.data.table import Table, blocks, reading
+from aevb.data.tables import LABEL_NAMES, ending_of, is_image_folder, open_tables
+from aevb.errors import DataFileError, did_you_mean
 
-WITH_LABEL_COLUMNS = (".csv", ".parquet")
-_LABELS = ("y", "label", "labels", "target")  # of an array in a `.npz` file beside the rows
+_TEXTS = (".csv", ".csv.gz", ".tsv")
+WITH_LABEL_COLUMNS = (*_TEXTS, ".parquet")
+_TO_CSV = "pandas.DataFrame.to_csv(path, index=False)"
 
 
 def open_dataset(
@@ -40,9 +32,9 @@ def open_dataset(
 
     Args:
         source: A key of ``DATASETS``, or a path: a `.npy` file of rows (N, D) or images (N, height, width), a `.npz`
-            file with one such array (and labels, if one of `y`, `label`, `labels`, `target` has N entries), a `.csv` or
-            `.parquet` file, a folder of those, or a folder of pictures.
-        label_column: Column of a `.csv` or `.parquet` file that holds labels, which are not learned from.
+            file with one such array (and labels, if one of `y`, `label`, `labels`, `target` has N entries), a `.csv`,
+            `.csv.gz`, `.tsv` or `.parquet` file, a folder of those, or a folder of pictures and of folders of pictures.
+        label_column: Column of a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file with labels, which are not learned from.
         image_shape: (height, width) of rows that are images.
         report: Told about a download, see :func:`load_dataset`.
 
@@ -62,9 +54,9 @@ def open_dataset(
         raise DataFileError(
             f"{source} is neither a data set's name ({names}) nor a file (looked from {Path.cwd()}).{hint}"
         )
-    if label_column is not None and path.suffix not in WITH_LABEL_COLUMNS:
+    if label_column is not None and ending_of(path) not in WITH_LABEL_COLUMNS:
         raise DataFileError(
-            f"{source}: a column of labels (--label-column) is for {' and '.join(WITH_LABEL_COLUMNS)} files. In a .npz "
+            f"{source}: a column of labels (--label-column) is for {', '.join(WITH_LABEL_COLUMNS)} files. In a .npz "
             "file labels are an array y beside the rows; pictures have them by their subfolders."
         )
     return described(_read(path, label_column), source, image_shape)
@@ -89,37 +81,25 @@ def described(
 
 def columns_of(path: Path) -> tuple[str, ...]:
     """Return the columns of a `.csv` or `.parquet` file, by name or by number from 0; none of other data."""
-    if not path.is_file() or path.suffix not in WITH_LABEL_COLUMNS:
+    if not path.is_file() or ending_of(path) not in WITH_LABEL_COLUMNS:
         return ()
-    if path.suffix == ".parquet":
+    if ending_of(path) == ".parquet":
         return parquet_columns(path)
-    with reading(path, "pandas.DataFrame.to_csv(path, index=False)"):
-        names, width = read_header(path)
-    return names or tuple(map(str, range(width)))
+    with reading(path, _TO_CSV):
+        form = read_form(path)
+    return form.columns or tuple(map(str, range(form.width)))
 
 
-def is_image_folder(path: Path) -> bool:
-    """Whether a path is a folder of pictures, and not of tables."""
-    return path.is_dir() and not any(file.suffix in FORMATS for file in path.iterdir()) and bool(image_files(path))
-
-
-def own_tables(path: Path, label_column: str | None) -> tuple[list[Table], tuple[int, int] | None]:
-    """Open the tables of a file or folder, images (N, height, width) as rows; return their shape too."""
-    if path.suffix == ".npy":
-        with reading(path, "np.save(path, X)"):
-            X = np.load(path, mmap_mode="r", allow_pickle=False)
-        shape = X.shape[1:] if X.ndim == 3 else None
-        return [memmap_table(X.reshape(len(X), -1) if shape else X, str(path))], shape
-    if path.suffix == ".parquet":
-        return [parquet_table(path, label_column)], None
-    return open_tables(path), None
+def own_tables(path: Path, label_column: str | None) -> list[Table]:
+    """Open the tables of a file or folder, without its column of labels."""
+    return [parquet_table(path, label_column)] if ending_of(path) == ".parquet" else open_tables(path)
 
 
 def own_labels(path: Path, label_column: str | None, num_rows: int) -> np.ndarray | None:
     """Return the labels of a Parquet file's rows, or those beside the rows of a `.npz` file."""
-    if path.suffix == ".parquet" and label_column is not None:
+    if ending_of(path) == ".parquet" and label_column is not None:
         return parquet_labels(path, label_column)
-    return _npz_labels(path, num_rows) if path.suffix == ".npz" else None
+    return _npz_labels(path, num_rows) if ending_of(path) == ".npz" else None
 
 
 def _read(path: Path, label_column) -> Dataset:
@@ -127,18 +107,19 @@ def _read(path: Path, label_column) -> Dataset:
     if is_image_folder(path):
         rows, shape, labels = read_images(path)
         return Dataset(name, rows, labels, shape, "", light_on_dark=True)
-    if path.suffix == ".csv":
-        with reading(path, "pandas.DataFrame.to_csv(path, index=False)"):
+    if ending_of(path) in _TEXTS:
+        with reading(path, _TO_CSV):
             rows, columns, labels = read_csv(path, label_column)
         return Dataset(name, rows, labels, None, "", columns=columns)
-    tables, shape = own_tables(path, label_column)
+    tables = own_tables(path, label_column)
     rows = np.concatenate([block.copy() for _, _, block in blocks(tables)])
-    return Dataset(name, rows, own_labels(path, label_column, len(rows)), shape, "", columns=tables[0].columns)
+    labels = own_labels(path, label_column, len(rows))
+    return Dataset(name, rows, labels, tables[0].image_shape, "", columns=tables[0].columns)
 
 
 def _npz_labels(path, num_rows):
     with reading(path, "np.savez(path, X=X, y=y)"), np.load(path, allow_pickle=False) as archive:
-        found = [archive[name] for name in _LABELS if name in archive.files]
+        found = [archive[name] for name in LABEL_NAMES if name in archive.files]
     return next((labels for labels in found if labels.shape == (num_rows,)), None)
 
 

@@ -1,5 +1,6 @@
 """How a user's matrix is read: which likelihood it is for, and what its stored values mean."""
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,6 +11,8 @@ from sklearn.utils.validation import validate_data
 
 from aevb.data.checks import are_constant, check_columns_vary, check_rows, explained
 from aevb.data.kinds import are_grey_levels, choose_likelihood, discrete_columns, sample_rows
+from aevb.data.table import blocks, number_type
+from aevb.data.tables import open_tables
 from aevb.models import CUSTOM, LIKELIHOODS
 
 
@@ -23,14 +26,86 @@ class Reading(NamedTuple):
 
 
 def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarray:
-    """Return X as a matrix of numbers, with scikit-learn's checks of its form and of its columns' names."""
-    with explained(X, name):
-        return _numbers(validate_data(estimator, _with_holes(X), reset=reset, **_FORM), name)
+    """Return X as a matrix of numbers, with scikit-learn's checks of its form and of its columns' names.
+
+    Columns that have names, those of a frame or of a file, are put into the order of those that were learned from.
+
+    Args:
+        estimator: Whose number and names of columns are set or compared.
+        X: An array, a frame, or the path of a data file or folder.
+        reset: Whether to set them.
+        name: Of the argument, for messages.
+    """
+    columns = None
+    if isinstance(X, str | os.PathLike):
+        X, columns = read_path(X)
+    elif not reset:
+        X = _frame_in_order(X, column_names(estimator), name)
+    if not reset and columns is not None and (known := column_names(estimator)) is not None:
+        X = X[:, places_of(known, columns, name)]
+    is_frame = hasattr(X, "columns")
+    with explained(X, name), warnings.catch_warnings():
+        if not getattr(estimator, "_learned_from_a_frame", False):  # but from a file: arrays are in its order
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        matrix = _numbers(validate_data(estimator, _with_holes(X), reset=reset, **_FORM), name)
+    if reset:
+        estimator._learned_from_a_frame = is_frame
+        set_column_names(estimator, columns)
+    return matrix
+
+
+def read_path(path) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Return all rows of a data file or folder, and the names of their columns."""
+    tables = open_tables(path)
+    return np.concatenate([block.copy() for _, _, block in blocks(tables)]), tables[0].columns
+
+
+def _frame_in_order(X, known, name):
+    """Return a frame with its columns in the order of the known ones; all else as it is."""
+    columns = list(getattr(X, "columns", ()))
+    if known is None or not columns or not all(isinstance(column, str) for column in columns) or columns == list(known):
+        return X
+    places_of(known, columns, name)
+    return X[list(known)]
+
+
+def places_of(known: Sequence[str], columns: Sequence[str], name: str = "X") -> list[int]:
+    """Return at which place each of the known columns stands.
+
+    Raises:
+        ValueError: Naming the columns that are missing, unknown or there twice.
+
+    Example:
+        >>> places_of(["a", "b"], ["b", "a"])
+        [1, 0]
+    """
+    columns, known = list(columns), list(known)
+    missing = [column for column in known if column not in columns]
+    strange = [column for column in columns if column not in known]
+    twice = [column for column in columns if columns.count(column) > 1]
+    if missing or strange or twice:
+        wrong = {"lacks": missing, "has in addition": strange, "has more than once": list(dict.fromkeys(twice))}
+        said = "; it ".join(f"{what} {_named(which)}" for what, which in wrong.items() if which)
+        raise ValueError(
+            f"{name} {said}. The feature names that the model learned from are {_named(known)}: give these columns, in "
+            "any order, and no others."
+        )
+    return [columns.index(column) for column in known]
+
+
+def _named(columns, most=10):
+    return ", ".join(map(repr, columns[:most])) + f", ... ({len(columns)} in all)" * (len(columns) > most)
 
 
 def column_names(estimator) -> Sequence[str] | None:
     """Return the names of the columns that an estimator learns from, if they have any."""
     return getattr(estimator, "feature_names_in_", None)
+
+
+def set_column_names(estimator, columns: Sequence[str] | None) -> None:
+    """Keep the names of a file's columns as scikit-learn keeps those of a frame."""
+    if columns is not None:
+        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
 
 
 def read_array(X: Any, name: str) -> np.ndarray:
@@ -55,15 +130,6 @@ def _numbers(matrix: Any, name) -> np.ndarray:
             "(X - X.min()) / np.timedelta64(1, 'D')."
         )
     return matrix.astype(dtype, copy=False)
-
-
-def number_type(dtype) -> np.dtype | None:
-    """Return as what type numbers of this type are kept; None if they are no numbers."""
-    if dtype in (np.bool_, np.uint8, np.float32, np.float64):
-        return np.dtype(dtype)
-    if dtype.kind not in "iuf":
-        return None
-    return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)  # JAX would cut 64-bit integers short
 
 
 def read_training_data(

@@ -1,16 +1,15 @@
 """One look at all rows of tables that do not fit into memory, before anything is learned from them."""
 
 import zlib
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from aevb.data.checks import block_rows, check_rows, scaled, units_of
+from aevb.data.checks import check_rows, scaled, units_of
 from aevb.data.kinds import MAX_SAMPLE_ROWS
 from aevb.data.reading import Reading, check_density, decide
-from aevb.data.tables import Table
+from aevb.data.table import Table, blocks
 from aevb.models import LIKELIHOODS
 
 NO_ROWS = np.zeros(0, int)
@@ -76,19 +75,6 @@ def scan(
         units = units_of(np.asarray(moments.mean_), np.asarray(moments.var_), is_shared=reading.are_levels)
         units = scaled(units, reading.scale)
     return Scan(reading, units, np.concatenate(kept), checksum)
-
-
-def blocks(tables: list[Table]) -> Iterator[tuple[Table, int, np.ndarray]]:
-    """Give all rows in order: the table, the number of the first row in it, and some rows."""
-    for table in tables:
-        first = 0
-        # Between two cuts at a time, so that what was read is given back now and then.
-        step = 16 * block_rows(table.num_columns)
-        cuts = table.cuts or (*range(0, table.num_rows, step), table.num_rows)
-        for start, stop in pairwise(cuts):
-            for rows in table.read(start, stop, block_rows(table.num_columns)):
-                yield table, first, rows
-                first += len(rows)
 
 
 def add_checksum(before: int, rows: np.ndarray) -> int:

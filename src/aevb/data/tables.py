@@ -1,63 +1,40 @@
-"""Data files as tables: what is in a `.npy`, `.npz`, `.csv` or Parquet file, and how rows are read a piece at a time.
+"""Data files as tables: what is in a `.npy`, `.npz`, `.csv` or Parquet file, or in a folder of those or of pictures.
 
 Nothing is unpickled: a file with Python objects is refused.
 """
 
 import math
 import mmap
-import os
-import struct
-import tokenize
 import zipfile
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from aevb.data.csv_file import CsvError, read_csv
-from aevb.data.reading import number_type
-from aevb.errors import no_column
+from aevb.data.csv_file import read_csv
+from aevb.data.image_folder import ENDINGS, image_files, read_images
+from aevb.data.parquet_file import parquet_table
+from aevb.data.table import SomeRows, Table, array_table, reading, stored_type
+from aevb.errors import DataFileError
 
+__all__ = [
+    "FORMATS",
+    "DataFileError",
+    "SomeRows",
+    "Table",
+    "ending_of",
+    "is_image_folder",
+    "memmap_table",
+    "open_tables",
+]
 
-class DataFileError(ValueError):
-    """A data file that cannot be used, with what is wrong and what to do."""
-
-
-class Table(NamedTuple):
-    """Rows of one file, none of which are read yet.
-
-    Args:
-        name: The file, for messages.
-        num_rows: N.
-        num_columns: D.
-        dtype: Of the rows as they are given.
-        read: ``read(start, stop, size)`` gives these rows in order, in arrays of at most `size` rows; an array is valid
-            until the next one is asked for.
-        cuts: Rows at which reading may start: (0, ..., N). None: at any.
-        columns: Names of the columns, if they have any.
-    """
-
-    name: str
-    num_rows: int
-    num_columns: int
-    dtype: np.dtype
-    read: Callable[[int, int, int], Iterator[np.ndarray]]
-    cuts: tuple[int, ...] | None = None
-    columns: tuple[str, ...] | None = None
-
-
-class SomeRows(NamedTuple):
-    """Tables without some of their rows, which are kept aside for other uses: data for `fit`."""
-
-    tables: list[Table]
-    left_out: np.ndarray  # numbers of those rows, counted over all tables, ascending
+_TO_CSV = "pandas.DataFrame.to_csv(path, index=False)"
+LABEL_NAMES = ("y", "label", "labels", "target")  # of an array of labels in a `.npz` file beside the rows
 
 
 def open_tables(path) -> list[Table]:
-    """Open a data file, or all `.npy`, `.npz`, `.csv` and `.parquet` files of a folder in the order of their names.
+    """Open a data file, all data files of a folder in the order of their names, or a folder of pictures.
 
     Raises:
         DataFileError: Naming the file, what is wrong with it and what to do.
@@ -65,30 +42,65 @@ def open_tables(path) -> list[Table]:
     path = Path(path)
     if not path.exists():
         raise DataFileError(f"{path} does not exist (looked from {Path.cwd()}). Check the name.")
-    formats = ", ".join(FORMATS)
     if not path.is_dir():
-        if path.suffix not in FORMATS:
-            raise DataFileError(f"{path}: files ending in {path.suffix or 'nothing'!r} are not read. Give {formats}.")
-        return [FORMATS[path.suffix](path)]
-    files = sorted(file for file in path.iterdir() if file.suffix in FORMATS)
+        ending = ending_of(path)
+        if ending not in FORMATS:
+            advice = _ADVICE.get(ending, f"Give {', '.join(FORMATS)}, or a folder of pictures.")
+            raise DataFileError(f"{path}: files ending in {ending or 'nothing'!r} are not read. {advice}")
+        return [FORMATS[ending](path)]
+    if is_image_folder(path):
+        rows, shape, _ = read_images(path)
+        return [array_table(str(path), rows, image_shape=shape)]
+    files = data_files(path)
     if not files:
-        others = len(list(path.iterdir()))
-        raise DataFileError(f"{path} has no data files ({others} others). Give a folder with files {formats}.")
-    tables = [FORMATS[file.suffix](file) for file in files]
+        raise DataFileError(_nothing_in(path))
+    tables = [FORMATS[ending_of(file)](file) for file in files]
     for table in tables[1:]:
         _check_alike(tables[0], table)
     return tables
 
 
-def memmap_table(X: np.memmap, name: str) -> Table:
+def ending_of(path: Path) -> str:
+    """Return how a file's name ends, in small letters: `.csv.gz` is one ending.
+
+    Example:
+        >>> ending_of(Path("Data.v2.CSV.gz"))
+        '.csv.gz'
+    """
+    return "".join(path.suffixes[-2 if path.suffix.lower() == ".gz" else -1 :]).lower()
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Return the data files in a folder, in the order of their names."""
+    return sorted(file for file in folder.iterdir() if ending_of(file) in FORMATS)
+
+
+def is_image_folder(path: Path) -> bool:
+    """Whether a path is a folder of pictures, and not of tables."""
+    return path.is_dir() and not data_files(path) and bool(image_files(path))
+
+
+def _nothing_in(folder):
+    names = sorted(path.name for path in folder.iterdir())
+    held = f"holds neither data files nor pictures, but {', '.join(names[:5])}" + ", ..." * (len(names) > 5)
+    below = next((file for file in sorted(folder.rglob("*")) if ending_of(file) in FORMATS), None)
+    hint = f" Data files in its subfolders are not read: give {below.parent}." if below else ""
+    return (
+        f"{folder} {held if names else 'is empty'}.{hint} Give a folder with files {', '.join(FORMATS)}, or one with "
+        f"pictures ({', '.join(sorted(ENDINGS))}), whose subfolders are read too."
+    )
+
+
+def memmap_table(X: np.ndarray, name: str) -> Table:
     """Return a memory-mapped array as a table. Pages that were read are given back: they would count as memory."""
+    shape, X = _image_shape(X.shape), _flat(X)
     if X.ndim != 2 or 0 in X.shape:
         raise DataFileError(
-            f"{name} has shape {X.shape}; data are rows and columns, (N, D), at least one of each. For images: "
-            "X.reshape(len(X), -1)."
+            f"{name} has shape {X.shape}; expected rows (N, D) or images (N, height, width), at least one of each. For "
+            "others: X.reshape(len(X), -1)."
         )
-    dtype = _number_type(X.dtype, name)
-    is_private = X.mode == "c"  # changes live in these pages only
+    dtype = stored_type(X.dtype, name)
+    is_private = getattr(X, "mode", "c") == "c"  # changes live in these pages only
 
     def read(start, stop, size):
         for first in range(start, stop, size):
@@ -97,7 +109,7 @@ def memmap_table(X: np.memmap, name: str) -> Table:
             X._mmap.madvise(mmap.MADV_DONTNEED)  # pyright: ignore[reportAttributeAccessIssue]
 
     num_rows, num_columns = X.shape
-    return Table(name, num_rows, num_columns, dtype, read)
+    return Table(name, num_rows, num_columns, dtype, read, image_shape=shape)
 
 
 def _open_npy(path: Path) -> Table:
@@ -107,107 +119,47 @@ def _open_npy(path: Path) -> Table:
 
 
 def _open_npz(path: Path) -> Table:
-    """Return the only matrix in the file; it is compressed as a whole, and so it is read as a whole."""
+    """Return the only rows or images in the file; it is compressed as a whole, and so it is read as a whole."""
     with reading(path, "np.savez(path, X=X)"), zipfile.ZipFile(path) as archive:
         headers = {name: _npy_header(archive, name) for name in archive.namelist() if name.endswith(".npy")}
         _check_sizes(archive, headers)
-    matrices = [name for name, (shape, _) in headers.items() if len(shape) == 2 and 0 not in shape]
-    if len(matrices) != 1:
-        found = ", ".join(f"{name.removesuffix('.npy')} {shape}" for name, (shape, _) in headers.items()) or "nothing"
-        raise DataFileError(f"{path} holds {found}; it needs exactly one matrix (N, D). Save that alone.")
-    ((num_rows, num_columns), dtype), member = headers[matrices[0]], matrices[0].removesuffix(".npy")
-    dtype = _number_type(dtype, str(path))
+    shapes = {name.removesuffix(".npy"): shape for name, (shape, _) in headers.items()}
+    rows = [
+        name for name, shape in shapes.items() if len(shape) in (2, 3) and 0 not in shape and name not in LABEL_NAMES
+    ]
+    if len(rows) != 1:
+        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "nothing"
+        raise DataFileError(
+            f"{path} holds {found}; it needs exactly one matrix of rows (N, D), or of images (N, height, width). Save "
+            "that alone: np.savez(path, X=X)."
+        )
+    (member,) = rows
+    (num_rows, *sizes), dtype = headers[f"{member}.npy"]
+    dtype = stored_type(dtype, str(path))
 
     def read(start, stop, size):
         with reading(path, "np.savez(path, X=X)"), np.load(path, allow_pickle=False) as file:
-            X = file[member].astype(dtype, copy=False)
+            X = _flat(file[member].astype(dtype, copy=False))
         yield from (X[first : min(first + size, stop)] for first in range(start, stop, size))
 
-    return Table(str(path), num_rows, num_columns, dtype, read, cuts=(0, num_rows))
+    shape = _image_shape(shapes[member])
+    return Table(str(path), num_rows, math.prod(sizes), dtype, read, cuts=(0, num_rows), image_shape=shape)
+
+
+def _image_shape(shape) -> tuple[int, int] | None:
+    return tuple(shape[1:]) if len(shape) == 3 else None
+
+
+def _flat(X):
+    """Return images (N, height, width) as rows, all else as it is."""
+    return X.reshape(len(X), -1) if X.ndim == 3 and X.size else X
 
 
 def _open_csv(path: Path) -> Table:
     """Return a file of numbers as text, which is read as a whole."""
-    with reading(path, "pandas.DataFrame.to_csv(path, index=False)"):
+    with reading(path, _TO_CSV):
         X, names, _ = read_csv(path)
-
-    def read(start, stop, size):
-        yield from (X[first : min(first + size, stop)] for first in range(start, stop, size))
-
-    num_rows, num_columns = X.shape
-    return Table(str(path), num_rows, num_columns, X.dtype, read, cuts=(0, num_rows), columns=names)
-
-
-def _open_parquet(path: Path) -> Table:
-    return parquet_table(path)
-
-
-def parquet_table(path: Path, label_column: str | None = None) -> Table:
-    """Return a Parquet file as a table, without its column of labels if it has one."""
-    file = _parquet_file(path)
-    schema = file.schema_arrow
-    if label_column is not None and label_column not in schema.names:
-        raise DataFileError(f"{path}: {no_column(label_column, schema.names)}")
-    names = tuple(name for name in schema.names if name != label_column)
-    types = [_arrow_number_type(schema.field(name).type) for name in names]
-    words = [name for name, type_ in zip(names, types, strict=True) if type_ is None]
-    if words or not names:
-        which = "no numeric columns" if len(words) == len(names) else f"columns that are no numbers: {words[:5]}"
-        advice = "Encode categories, leave out what is no number, or name the column of labels (--label-column)."
-        raise DataFileError(f"{path} has {which}. {advice}")
-    if not file.metadata.num_rows:
-        raise DataFileError(f"{path} has no rows. Leave it out.")
-    dtype = _number_type(np.result_type(*types), str(path))
-    ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)])
-    cuts = tuple(map(int, dict.fromkeys([0, *ends])))
-
-    def read(start, stop, size):
-        groups = [g for g, end in enumerate(ends) if start < end <= stop]
-        with reading(path, "DataFrame.to_parquet(path)"):
-            # A file of its own for each reader: they take turns. Without buffers, a large row group is not held whole.
-            reader = _parquet_file(path, pre_buffer=False, buffer_size=2**16)
-            for batch in reader.iter_batches(size, row_groups=groups, columns=list(names), use_threads=False):
-                yield _matrix(batch, dtype, f"{path}, rows {start} to {stop}")
-
-    return Table(str(path), file.metadata.num_rows, len(names), dtype, read, cuts, names)
-
-
-def parquet_columns(path: Path) -> tuple[str, ...]:
-    """Return the names of all columns of a Parquet file."""
-    return tuple(_parquet_file(path).schema_arrow.names)
-
-
-def parquet_labels(path: Path, label_column: str) -> np.ndarray:
-    """Return one column of a Parquet file, which may hold words."""
-    file = _parquet_file(path)
-    with reading(path, "DataFrame.to_parquet(path)"):
-        labels = np.asarray(file.read(columns=[label_column]).column(0).to_pylist())
-    return labels if labels.dtype.kind in "iufb" else labels.astype(str)
-
-
-def _parquet_file(path, **options):
-    try:
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{path}: reading Parquet needs pyarrow: pip install 'aevb[parquet]'") from error
-    with reading(path, "DataFrame.to_parquet(path)"):
-        return pyarrow.parquet.ParquetFile(path, **options)
-
-
-def _matrix(batch, dtype, name) -> np.ndarray:
-    rows = np.empty((batch.num_rows, batch.num_columns), dtype)
-    for place, column in enumerate(batch.columns):
-        if column.null_count and dtype.kind != "f":  # of numbers they become NaN, which is refused with its place
-            raise DataFileError(f"{name}: column {batch.schema.names[place]!r} has missing values. Drop or fill them.")
-        rows[:, place] = column.to_numpy(zero_copy_only=False)
-    return rows
-
-
-def _arrow_number_type(type_):
-    from pyarrow import types
-
-    is_number = types.is_boolean(type_) or types.is_integer(type_) or types.is_floating(type_)
-    return np.dtype(type_.to_pandas_dtype()) if is_number else None
+    return array_table(str(path), X, columns=names)
 
 
 def _npy_header(archive, name):
@@ -226,13 +178,6 @@ def _check_sizes(archive, headers):
             raise ValueError(f"{name} promises {promised:,} bytes and has {held:,}")
 
 
-def _number_type(dtype, name) -> np.dtype:
-    number = number_type(dtype)
-    if number is None:
-        raise DataFileError(f"{name} holds {dtype}, which are no numbers. Save X.astype('float32') or bytes instead.")
-    return number
-
-
 def _check_alike(one: Table, other: Table):
     facts = {
         "number of columns": (one.num_columns, other.num_columns),
@@ -244,37 +189,26 @@ def _check_alike(one: Table, other: Table):
             raise DataFileError(f"{other.name}: the {what} is {second}, in {one.name} it is {first}. Save them alike.")
 
 
-@contextmanager
-def reading(path, how):
-    """Turn what readers raise at a damaged file into an error that names it."""
-    try:
-        yield
-    except DataFileError:
-        raise
-    except CsvError as error:
-        raise DataFileError(f"{path}: {error}") from None
-    except (IsADirectoryError, PermissionError, FileNotFoundError) as error:
-        raise DataFileError(f"{path} cannot be read: {error.strerror}. Give a file that can be.") from error
-    except _DAMAGE as error:
-        reason = str(error) or type(error).__name__
-        advice = f"It may be truncated (it has {os.path.getsize(path):,} bytes). Write it again with {how}"
-        reason = " ".join(reason.split())  # one line
-        if "pickle" in reason or "Python objects" in reason:
-            reason = "it does not hold numbers alone, and Python objects are never unpickled"
-            advice = "Save numbers, X.astype('float32'), with " + how
-        raise DataFileError(f"{path} cannot be read: {reason}. {advice}.") from error
-
-
-# What NumPy, zipfile and pyarrow raise at damaged files.
-_DAMAGE = (
-    OSError, ValueError, EOFError, KeyError, SyntaxError, RuntimeError, OverflowError, MemoryError, struct.error,
-    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
-
 # How a file is opened, by how its name ends.
 FORMATS: dict[str, Callable[[Path], Table]] = {
     ".npy": _open_npy,
     ".npz": _open_npz,
     ".csv": _open_csv,
-    ".parquet": _open_parquet,
+    ".csv.gz": _open_csv,
+    ".tsv": _open_csv,
+    ".parquet": parquet_table,
+}
+_SHEET = "Save the sheet as .csv, or read it in Python: VAE().fit(pandas.read_excel(path))."
+_LOAD = "Load it in Python, and give the array: VAE().fit(X), or save it with np.save('data.npy', X)."
+_PICTURE = "Give the folder that holds the pictures."
+_ADVICE = {  # for other files that data come in
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
+    **dict.fromkeys(
+        (".feather", ".arrow"), "Write it as Parquet: pandas.read_feather(path).to_parquet('data.parquet')."
+    ),
+    **dict.fromkeys((".h5", ".hdf5", ".mat", ".json", ".jsonl", ".nc", ".pt", ".rds", ".sav", ".dta"), _LOAD),
+    **dict.fromkeys((".pkl", ".pickle"), f"Python objects are never unpickled. {_LOAD}"),
+    **dict.fromkeys((".zip", ".tar", ".tar.gz", ".7z"), "Unpack it first."),
+    **dict.fromkeys((".txt", ".dat"), "If it holds cells separated by commas, semicolons or tabs, name it .csv."),
+    **dict.fromkeys(ENDINGS, _PICTURE),
 }

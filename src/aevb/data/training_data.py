@@ -12,9 +12,10 @@ from aevb.data.batch_feed import BatchFeed
 from aevb.data.binarization import DynamicBinarization, binarize, level_scale
 from aevb.data.checks import check_rows, column_units, scaled
 from aevb.data.file_feed import FileFeed, row_bytes
-from aevb.data.reading import Reading, column_names, read_matrix, read_training_data
-from aevb.data.scan import NO_ROWS, blocks, scan
-from aevb.data.tables import SomeRows, memmap_table, open_tables
+from aevb.data.reading import Reading, column_names, read_matrix, read_training_data, set_column_names
+from aevb.data.scan import NO_ROWS, scan
+from aevb.data.table import NamedColumns, SomeRows, blocks
+from aevb.data.tables import memmap_table, open_tables
 from aevb.models import LIKELIHOODS
 from aevb.training import Feed, Resident, Source
 from aevb.training.progress import ShareDone
@@ -48,17 +49,19 @@ def open_training_data(estimator, X: Any, wishes: Wishes, key: Callable[[], Arra
     Args:
         estimator: Whose number and names of columns are set.
         X: An array or a data frame; grey levels as a :class:`DynamicBinarization`; the path of a file or folder; an
-            iterator, iterable or function that gives batches; tables without some rows as :class:`SomeRows`.
+            iterator, iterable or function that gives batches; tables without some rows as :class:`SomeRows`; arrays or
+            grey levels with the names of their columns as :class:`NamedColumns`.
         wishes: What is wanted.
         key: Gives the random key of the choice of held-out rows, once X was found right: a key is compiled.
 
     Raises:
         ValueError: Naming what is wrong, where, and what to do.
     """
+    X, names = X if isinstance(X, NamedColumns) else (X, None)
     if wishes.validation_data is not None and not _is_matrix(X):
         raise ValueError("validation_data: is for data that are an array. Leave it out.")
     if isinstance(X, DynamicBinarization):
-        return _from_levels(estimator, X, wishes, key)
+        return _from_levels(estimator, X, wishes, key, names)
     if isinstance(X, SomeRows):
         return _from_tables(estimator, X.tables, wishes, key, X.left_out)
     if isinstance(X, str | os.PathLike):
@@ -67,7 +70,9 @@ def open_training_data(estimator, X: Any, wishes: Wishes, key: Callable[[], Arra
         return _from_tables(estimator, [memmap_table(X, "X")], wishes, key)
     if gives_batches(X):
         return _from_batches(estimator, X, wishes)
-    return _from_matrix(read_matrix(estimator, X, reset=True), wishes, key, estimator)
+    X = read_matrix(estimator, X, reset=True)
+    set_column_names(estimator, names)
+    return _from_matrix(X, wishes, key, estimator)
 
 
 def _is_matrix(X):
@@ -95,9 +100,10 @@ def _from_matrix(X, wishes, key, estimator):
     return TrainingData(reading, units_for(X, reading), feed)
 
 
-def _from_levels(estimator, X: DynamicBinarization, wishes, key):
+def _from_levels(estimator, X: DynamicBinarization, wishes, key, names=None):
     """The model's data are binary; only inside the step they are grey levels. Held-out rows are drawn once."""
     levels = read_matrix(estimator, X.levels, reset=True)
+    set_column_names(estimator, names)
     scale, reading = level_scale(levels), Reading("bernoulli", 1.0)
     if wishes.likelihood not in ("auto", "bernoulli"):
         raise ValueError(f"likelihood={wishes.likelihood!r}: binary draws are for 'bernoulli'.")
@@ -136,8 +142,7 @@ def _from_tables(estimator, tables, wishes, key, left_out=NO_ROWS):
     is_small = not is_large(tables) and not len(left_out)
     some = (rows.copy() for _, _, rows in blocks(tables))
     X = read_matrix(estimator, np.concatenate(list(some)) if is_small else next(some), reset=True)
-    if names is not None and not len(left_out):  # then whoever left them out goes on with arrays
-        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    set_column_names(estimator, names)
     if is_small:
         return _from_matrix(X, wishes, key, estimator)
     num_held_out = _num_held_out(num_rows - len(left_out), wishes.held_out_fraction, MAX_HELD_OUT)

@@ -10,9 +10,10 @@ from aevb.arguments import check_parameter
 from aevb.data.binarization import BINARIZATIONS, binarize, level_scale
 from aevb.data.checks import check_rows
 from aevb.data.datasets import DATASETS, Dataset
-from aevb.data.own import described, is_image_folder, open_dataset, own_labels, own_tables
+from aevb.data.own import described, open_dataset, own_labels, own_tables
 from aevb.data.scan import pick
-from aevb.data.tables import SomeRows
+from aevb.data.table import NamedColumns, SomeRows
+from aevb.data.tables import is_image_folder
 from aevb.errors import shown
 
 MAX_ROWS = 10_000  # of data larger than memory: kept aside, and shown
@@ -108,7 +109,7 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
         height, width = settings.image_shape
         height_and_width = (height, width)
     if (tables := large_tables(settings.source, settings.label_column)) is not None:
-        return _prepare_large(settings, *tables, height_and_width)
+        return _prepare_large(settings, tables, height_and_width)
     dataset = open_dataset(
         settings.source, label_column=settings.label_column, image_shape=height_and_width, report=report
     )
@@ -128,6 +129,8 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     seeds = {name: [settings.seed, number] for number, name in enumerate(("train", "valid", "test"))}
     fixed = {name: _fixed(dataset.rows[rows], how, seeds[name]) for name, rows in parts.items()}
     learn = binarize(dataset.rows[parts["train"]], how) if how == "dynamic" else fixed["train"]
+    if dataset.columns is not None:
+        learn = NamedColumns(learn, dataset.columns)
     labels = {name: None if dataset.labels is None else dataset.labels[rows] for name, rows in parts.items()}
     binarization = dataset.binarization if how == "grey" else how
     return Trial(
@@ -136,7 +139,7 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     )  # fmt: skip
 
 
-def _prepare_large(settings, tables, shape, image_shape):
+def _prepare_large(settings, tables, image_shape):
     """Keep some rows aside, and some of the others in memory to be drawn; `fit` reads the files a piece at a time."""
     if settings.binarization not in (None, "grey"):
         raise ValueError(
@@ -154,7 +157,7 @@ def _prepare_large(settings, tables, shape, image_shape):
     is_test = np.isin(chosen, test)
     every = own_labels(Path(settings.source), settings.label_column, num_rows)
     labels = (None, None) if every is None else (every[shown], every[test])
-    dataset = Dataset(settings.source, rows, None, shape, "", columns=tables[0].columns)
+    dataset = Dataset(settings.source, rows, None, tables[0].image_shape, "", columns=tables[0].columns)
     dataset = described(dataset, settings.source, image_shape, num_rows)
     split = f"test: {len(test):,} of {num_rows:,} rows, at random, no part in learning"
     learn = SomeRows(tables, test)
@@ -182,15 +185,15 @@ def _num_test(settings, num_rows):
 
 
 def large_tables(source: str, label_column: str | None = None):
-    """Return the tables of data that do not fit into memory, and the shape of their images; None for other data."""
+    """Return the tables of data that do not fit into memory; None for other data."""
     from aevb.data.training_data import is_large
 
     path = Path(source)
     may_be_large = path.suffix in (".npy", ".npz", ".parquet") or path.is_dir()
     if source in DATASETS or not path.exists() or not may_be_large or is_image_folder(path):
         return None
-    tables, shape = own_tables(path, label_column)
-    return (tables, shape) if is_large(tables) else None
+    tables = own_tables(path, label_column)
+    return tables if is_large(tables) else None
 
 
 def _fixed(rows, how, seed):

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import os
 from typing import Any, NamedTuple
 
 import jax
@@ -157,9 +158,9 @@ class TaskMethods:
         """
         check_parameter("num", num, kind=int, low=2)
         check_parameter("reach", reach, kind=float, above=0)
-        self._check_new_data(X)
+        rows = self._check_new_data(X)
         row = None if row is None else self._check_new_data(_as_row(row), "row")
-        X = X[:1000]
+        X = rows[:1000] if isinstance(X, str | os.PathLike) else X[:1000]
         codes = self.transform(X)
         carried = self._carried(X, codes)
         dimensions, values = np.argsort(-carried, kind="stable"), np.linspace(-reach, reach, num)

@@ -1,0 +1,87 @@
+"""Parquet files as tables: columns of numbers, and one of labels if there is one."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from aevb.data.table import Table, reading, stored_type
+from aevb.errors import DataFileError, no_column
+
+
+def parquet_table(path: Path, label_column: str | None = None) -> Table:
+    """Return a Parquet file as a table, without its column of labels if it has one."""
+    file = _parquet_file(path)
+    schema = file.schema_arrow
+    if label_column is not None and label_column not in schema.names:
+        raise DataFileError(f"{path}: {no_column(label_column, schema.names)}")
+    names = tuple(name for name in _columns(schema) if name != label_column)
+    types = [_arrow_number_type(schema.field(name).type) for name in names]
+    words = [name for name, type_ in zip(names, types, strict=True) if type_ is None]
+    if words or not names:
+        which = "no numeric columns" if len(words) == len(names) else f"columns that are no numbers: {words[:5]}"
+        advice = (
+            "Encode categories as numbers, give dates as days since the first, leave the column out, or name it as the "
+            "column of labels (--label-column)."
+        )
+        raise DataFileError(f"{path} has {which}. {advice}")
+    if not file.metadata.num_rows:
+        raise DataFileError(f"{path} has no rows. Leave it out.")
+    dtype = stored_type(np.result_type(*types), str(path))
+    ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)])
+    cuts = tuple(map(int, dict.fromkeys([0, *ends])))
+
+    def read(start, stop, size):
+        groups = [g for g, end in enumerate(ends) if start < end <= stop]
+        with reading(path, "DataFrame.to_parquet(path)"):
+            # A file of its own for each reader: they take turns. Without buffers, a large row group is not held whole.
+            reader = _parquet_file(path, pre_buffer=False, buffer_size=2**16)
+            for batch in reader.iter_batches(size, row_groups=groups, columns=list(names), use_threads=False):
+                yield _matrix(batch, dtype, f"{path}, rows {start} to {stop}")
+
+    return Table(str(path), file.metadata.num_rows, len(names), dtype, read, cuts, names)
+
+
+def parquet_columns(path: Path) -> tuple[str, ...]:
+    """Return the names of the columns of a Parquet file, without the index that pandas wrote."""
+    return _columns(_parquet_file(path).schema_arrow)
+
+
+def _columns(schema) -> tuple[str, ...]:
+    """Return the names of the columns; pandas tells which of them are the index, and no data."""
+    about = (schema.metadata or {}).get(b"pandas")
+    index = json.loads(about).get("index_columns", []) if about else []
+    return tuple(name for name in schema.names if name not in index)
+
+
+def parquet_labels(path: Path, label_column: str) -> np.ndarray:
+    """Return one column of a Parquet file, which may hold words."""
+    file = _parquet_file(path)
+    with reading(path, "DataFrame.to_parquet(path)"):
+        labels = np.asarray(file.read(columns=[label_column]).column(0).to_pylist())
+    return labels if labels.dtype.kind in "iufb" else labels.astype(str)
+
+
+def _parquet_file(path, **options):
+    try:
+        import pyarrow.parquet
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{path}: reading Parquet needs pyarrow: pip install 'aevb[parquet]'") from error
+    with reading(path, "DataFrame.to_parquet(path)"):
+        return pyarrow.parquet.ParquetFile(path, **options)
+
+
+def _matrix(batch, dtype, name) -> np.ndarray:
+    rows = np.empty((batch.num_rows, batch.num_columns), dtype)
+    for place, column in enumerate(batch.columns):
+        if column.null_count and dtype.kind != "f":  # of numbers they become NaN, which is refused with its place
+            raise DataFileError(f"{name}: column {batch.schema.names[place]!r} has missing values. Drop or fill them.")
+        rows[:, place] = column.to_numpy(zero_copy_only=False)
+    return rows
+
+
+def _arrow_number_type(type_):
+    from pyarrow import types
+
+    is_number = types.is_boolean(type_) or types.is_integer(type_) or types.is_floating(type_)
+    return np.dtype(type_.to_pandas_dtype()) if is_number else None
