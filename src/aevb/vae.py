@@ -146,9 +146,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Learn from the rows of X.
 
         Args:
-            X: (N, D), numbers; bytes (uint8) that are grey levels are read as k/255. Or the
-                path of a `.npy`, `.npz`, `.csv` or `.parquet` file, or of a folder of them; those that would fill the
-                memory, and large memory maps, are read a piece at a time. Or grey levels of which each epoch sees fresh
+            X: (N, D), numbers; bytes (uint8) that are grey levels are read as k/255. Or the path of a `.npy`, `.npz`,
+                `.csv` or `.parquet` file, or of a folder of them or of pictures; files that would fill the memory, and
+                large memory maps, are read a piece at a time. Or grey levels of which each epoch sees fresh
                 binary draws, ``aevb.data.binarize(X, "dynamic")``. Or what gives batches (n, D) one after the other: an
                 iterator, which is passed once, or an iterable or a function that returns an iterator, for up to
                 `max_epochs` passes. Of batches nobody knows N: the prior on the parameters plays no part, nothing is

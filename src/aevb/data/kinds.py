@@ -7,6 +7,7 @@ from aevb.data.checks import are_constant
 MAX_SAMPLE_ROWS, MAX_SAMPLE_VALUES = 2000, 2_000_000
 LEVELS_IN_A_BYTE = 256
 MIN_PIXELS = 64  # columns from which whole numbers in 0 ... 255 that are not bytes are taken for images
+MIN_DEEP_LEVELS = 20  # of 16 bits: as many other numbers all pass for such levels with a probability below 1e-27
 MAX_EQUAL_PAIRS = 0.1
 MIN_ROWS_TO_JUDGE = 20
 
@@ -21,7 +22,8 @@ def are_grey_levels(sample: np.ndarray, low: float, high: float) -> bool:
     """Whether numbers are levels between black and white, all in one unit.
 
     Bytes are, if they are 0 and 1 alone or reach beyond 127: smaller ones are counts. Other numbers are if they lie in
-    [0, 1] at equal steps of at least 1/256, or if they are whole numbers up to 255 in at least 64 columns.
+    [0, 1] at equal steps of at least 1/256 or of 1/65535 (16 bits), or if they are whole numbers up to 255 in at least
+    64 columns.
 
     Args:
         sample: Rows (n, D) of the data.
@@ -42,12 +44,16 @@ def are_grey_levels(sample: np.ndarray, low: float, high: float) -> bool:
 
 
 def _has_equal_steps(values):
-    """Whether these numbers in [0, 1], ascending, are multiples of 1/n for an n of at most 256."""
-    if len(values) > LEVELS_IN_A_BYTE + 1:
-        return False
+    """Whether these numbers in [0, 1], ascending, are multiples of 1/n for an n of at most 256, or of 1/65535."""
     values = values.astype(np.float64)
     steps = np.round(1 / np.min(np.diff(values, prepend=-1.0)))
-    return bool(steps <= LEVELS_IN_A_BYTE and np.all(np.abs(values * steps - np.round(values * steps)) < 0.02))
+    if len(values) <= LEVELS_IN_A_BYTE + 1 and steps <= LEVELS_IN_A_BYTE:
+        return _are_multiples(values, steps)
+    return len(values) >= MIN_DEEP_LEVELS and _are_multiples(values, 2**16 - 1)
+
+
+def _are_multiples(values, steps):
+    return bool(np.all(np.abs(values * steps - np.round(values * steps)) < 0.02))
 
 
 def look_binary(values: np.ndarray, are_levels: bool) -> bool:
