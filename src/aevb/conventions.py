@@ -3,6 +3,8 @@
 from contextlib import contextmanager
 from types import MethodType
 
+from sklearn.utils._set_output import ADAPTERS_MANAGER, _get_output_config
+
 
 class available_if:  # noqa: N801
     """Decorator of a method that some settings do not have: `hasattr` then says no, and the error says why.
@@ -30,6 +32,22 @@ class available_if:  # noqa: N801
         except AttributeError as reason:
             raise AttributeError(f"{self._method.__name__}: {reason}") from reason
         return MethodType(self._method, instance)
+
+
+def as_output(estimator, values, given=None):
+    """Return rows of data as the container that `set_output(transform=...)` asks for.
+
+    Args:
+        estimator: Fitted; its ``feature_names_in_`` are the columns' names, or else x0, x1, ...
+        values: (n, D).
+        given: What the rows were made from: if it is a pandas frame, the result has its index.
+    """
+    container = _get_output_config("transform", estimator)["dense"]
+    if container == "default":
+        return values
+    names = getattr(estimator, "feature_names_in_", None)
+    columns = [f"x{number}" for number in range(values.shape[1])] if names is None else list(names)
+    return ADAPTERS_MANAGER.adapters[container].create_container(values, given, columns=columns)
 
 
 class SilentCopies:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
 from aevb.arguments import check_parameter, read_random_state
-from aevb.conventions import SilentCopies, Unsaved, available_if, unchanged_on_error
+from aevb.conventions import SilentCopies, Unsaved, as_output, available_if, unchanged_on_error
 from aevb.data.checks import check_rows
 from aevb.data.reading import column_names, read_array, read_matrix, read_training_data
 from aevb.data.training_data import Wishes, open_training_data, units_for
@@ -28,10 +28,11 @@ from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.files import check_folder, check_path
 from aevb.learners import OPTIMIZERS, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
-from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, split
+from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, has_real_support, split
 from aevb.persistence import written_arguments
 from aevb.settings import check_feed, check_settings, has_a_bound, learns_from_batches
 from aevb.tasks.methods import TaskMethods
+from aevb.tasks.observations import Missing
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
 from aevb.training.checkpoint import Checkpoints, mark_of_network, mark_of_optimizer
 from aevb.training.progress import ShareDone
@@ -259,20 +260,25 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def transform(self, X):
         """Return the posterior mean of z for each row of X, (n, latent_dim).
 
-        It is that of q(z|x), or without an encoder the average of samples by Hybrid Monte Carlo.
+        It is that of q(z|x), or without an encoder the average of samples by Hybrid Monte Carlo. Of a row with missing
+        values (NaN) it is E[z | observed values] under the model, the average of 400 samples by Hybrid Monte Carlo (by
+        importance sampling where the prior's support is not all real numbers).
         """
-        rows, source, dtype = self._read(X)
-        if self.recognition_ is None:
-            key = jax.random.key(self.seed_)
-            return rowwise(tasks.posterior_mean_by_hmc, self.generative_, source, rows, key).astype(dtype)
-        return rowwise(tasks.posterior_mean, self.recognition_, source, rows).astype(dtype)
+        X = self._check_new_data(X, may_miss=True)
+        dtype = X.dtype if X.dtype == np.float64 else np.dtype(np.float32)
+        return tasks.by_completeness(X, self._codes, self._codes_given_observed).astype(dtype)
 
     # The argument `posterior` is the family of q(z|x), and `posterior(X)` is q(z|x) itself (decision 0009).
     # scikit-learn sets an attribute for each argument, which would hide a method: so reading the attribute gives the
     # method, and `get_params` the argument.
     @property
     def posterior(self) -> Callable[[Any], Distribution]:
-        """``posterior(X)`` returns q(z|x) for the rows of X: one numpyro distribution with batch shape (n,)."""
+        """``posterior(X)`` returns q(z|x) for the rows of X: one numpyro distribution with batch shape (n,).
+
+        Of a row with missing values (NaN) it is q(z | observed values): the member of the encoder's family with the
+        largest lower bound of log p(observed values), found by ascent. With an `encoder` of your own it is what that
+        makes of the row with the missing values guessed.
+        """
         return self._posterior_of
 
     @posterior.setter
@@ -280,21 +286,32 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         self._posterior = family
 
     def _posterior_of(self, X):
-        rows, source, _ = self._read(X)
+        X = self._check_new_data(X, may_miss=True)
         self._check_encoder("posterior", "transform(X) gives posterior means by Hybrid Monte Carlo")
-        return tasks.promote_batch(rowwise(tasks.encode, self.recognition_, source, rows))
+
+        def given_observed(X):
+            with self._bar("finding q(z | observed values)") as bar:
+                return tasks.observed_posterior(
+                    self._models_given_observed(self.recognition_), X, self._key(None), bar.update
+                )
+
+        return tasks.promote_batch(tasks.by_completeness(X, self._encode, given_observed))
 
     def inverse_transform(self, Z):
         """Return the decoder's mean for each row of Z, (n, D); bytes fitted as grey levels come back in [0, 1]."""
         check_is_fitted(self)
-        Z = read_array(Z, "Z")
+        given, Z = Z, read_array(Z, "Z")
         check_rows(Z, None, name="Z")
         if Z.shape[1] != self._n_features_out:
             raise ValueError(f"Z has shape {Z.shape}; it needs {self._n_features_out} columns, the latent dimensions.")
-        return rowwise(tasks.decoder_mean, self.generative_, Source(Z), np.arange(len(Z)))
+        return as_output(self, self._decode(Z), given)
 
     def reconstruct(self, X):
-        """Return the decoder's mean at the posterior mean of each row of X, (n, D); grey levels are in [0, 1]."""
+        """Return the decoder's mean at the posterior mean of each row of X, (n, D); grey levels are in [0, 1].
+
+        The posterior mean is that of `transform`, also of rows with missing values: all values of such a row, observed
+        or not, come from the decoder. `impute` keeps what was observed.
+        """
         return self.inverse_transform(self.transform(X))
 
     def sample(self, num_samples=1, *, mean=False, temperature=1.0, random_state=None):
@@ -313,9 +330,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         check_is_fitted(self)
         check_parameter("num_samples", num_samples, kind=int, low=1)
         key = jax.random.key(self._seed(self.random_state if random_state is None else random_state))
-        numbers = np.arange(num_samples)
+        source, rows = Source(tasks.numbers_of_rows(num_samples)), np.arange(num_samples)
         draw = tasks.sample_mean if mean else tasks.sample
-        return rowwise(draw, self.generative_, Source(numbers[:, None]), numbers, key, *self._cooling(temperature))
+        drawn = rowwise(draw, self.generative_, source, rows, key, *self._cooling(temperature))
+        return as_output(self, drawn)
 
     # ---- how good is it ----------------------------------------------------------------------------------------------
 
@@ -327,8 +345,11 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         The noise is a function of `random_state` and the row, so the value of a row is always the same, and equal rows
         have equal noise: for data with few distinct rows raise `num_samples`.
 
+        Of a row with missing values (NaN) it is the bound of log p(observed values), the density of fewer columns, with
+        q(z | observed values) as in `posterior`: not to be compared with rows of which more or less was observed.
+
         Args:
-            X: (n, D).
+            X: (n, D); NaN where something is missing.
             num_samples: L; None for the model's own.
 
         Returns:
@@ -338,14 +359,19 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     @available_if(has_a_bound)
     def score(self, X, y=None, *, num_samples=None):
-        """Return the average estimated lower bound of log p(x) over the rows of X, in nats a datapoint."""
+        """Return the average estimated lower bound of log p(x) over the rows of X, in nats per row.
+
+        Of rows with missing values it is the bound of what was observed, see `score_samples`.
+        """
         return float(np.mean(self.score_samples(X, num_samples=num_samples)))
 
     def log_likelihood(self, X, *, method="importance", num_samples=1000, random_state=None, **options):
         """Estimate log p(x) for each row of X, in nats, with standard errors.
 
+        Of a row with missing values (NaN) it is log p(observed values): the missing ones are integrated out.
+
         Args:
-            X: (n, D).
+            X: (n, D); NaN where something is missing.
             method: ``"importance"`` (needs an encoder), ``"laplace"`` (importance sampling around each row's own modes:
                 slower, and better unless the encoder is very good), ``"hmc"`` (the estimator of the paper's appendix D,
                 for up to 4 latent variables), ``"ais"`` (annealed importance sampling), or ``"quadrature"`` (1 or 2
@@ -358,22 +384,31 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             :class:`aevb.inference.result.LogLikelihood` with ``values``, ``std_errors`` and ``diagnostics``. What
             speaks against trusting it is in its ``warnings``, and given as Python warnings.
         """
-        from aevb.inference.marginal_likelihood import check_arguments, log_likelihood
+        from aevb.inference.marginal_likelihood import check_arguments, combined, log_likelihood
 
-        rows, source, _ = self._read(X)
+        X = self._check_new_data(X, may_miss=True)
         if method == "importance":
-            self._check_encoder('method="importance"', 'use method="hmc" or method="ais", or "laplace"')
+            self._check_encoder('method="importance"', 'use method="laplace", or "ais"')
         recognition = self._networks()[1] if method == "laplace" else self.recognition_
-        check_arguments(self.generative_, recognition, method, num_samples, options)  # before anything is compiled
-        seed = self.seed_ if random_state is None else self._seed(random_state)
-        x, key = source.take(rows), jax.random.key(seed)
+        models = self.generative_, recognition
+        check_arguments(*models, method, num_samples, options)  # before anything is compiled
+        key = self._key(random_state)
         takes_long = method == "ais" and "progress" not in options
         with ShareDone(self._shows_progress and takes_long, "annealing") as bar:
             if takes_long:
                 options["progress"] = bar.update
-            estimate = log_likelihood(
-                self.generative_, recognition, x, key, method=method, num_samples=num_samples, **options
-            )
+
+            def estimate_of(models, X):
+                generative, recognition = models
+                x = self._source(X).take(np.arange(len(X)))
+                return log_likelihood(generative, recognition, x, key, method, num_samples, **options)
+
+            has_holes = tasks.rows_with_holes(X)
+            # What only starts chains and climbs need not be searched for.
+            given_observed = self._models_given_observed(recognition, searches=method == "importance")
+            parts = (~has_holes, models), (has_holes, given_observed)
+            found = [(rows, estimate_of(models, X[rows])) for rows, models in parts if rows.any()]
+            estimate = combined(found, self._n_features_out, num_samples)
         for reason in estimate.warnings:
             warnings.warn(reason, UserWarning, stacklevel=2)
         return estimate
@@ -441,10 +476,23 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             own["optimizer"] = mark_of_optimizer(self.optimizer)
         return Checkpoints(folder, {"arguments": arguments, "own parts": own, "data": fingerprint}, every)
 
-    def _check_new_data(self, X, name="X"):
+    def _check_new_data(self, X, name="X", *, may_miss=False, any_range=False):
+        """Return new rows as a matrix, after checks of what was observed.
+
+        Args:
+            X: (n, D).
+            name: What messages call it.
+            may_miss: Whether NaN stands for a missing value.
+            any_range: Whether the values may lie outside of the likelihood's range.
+        """
         check_is_fitted(self)
         X = read_matrix(self, X, reset=False, name=name)
-        check_rows(X, self.likelihood_, scale=self._scale_of(X), name=name, columns=column_names(self))
+        likelihood = None if any_range else self.likelihood_
+        observed = X
+        if may_miss and tasks.rows_with_holes(X).any():
+            X = np.where(np.isnan(X), np.nan, X)  # a NaN like any other: noise is a function of a row's bits
+            observed = np.where(np.isnan(X), 0, X)
+        check_rows(observed, likelihood, scale=self._scale_of(X), name=name, columns=column_names(self))
         return X
 
     def _take(self, reading):
@@ -459,10 +507,37 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _hidden_widths(self):
         return tuple(np.atleast_1d(np.asarray(self.hidden, dtype=object)).tolist())
 
-    def _read(self, X):
-        X = self._check_new_data(X)
-        dtype = X.dtype if X.dtype == np.float64 else np.dtype(np.float32)
-        return np.arange(len(X)), self._source(X), dtype
+    def _codes(self, X):
+        """Return the posterior means of complete rows that were checked, (n, J)."""
+        rows, source = np.arange(len(X)), self._source(X)
+        if self.recognition_ is None:
+            return rowwise(tasks.posterior_mean_by_hmc, self.generative_, source, rows, self._key(None))
+        return rowwise(tasks.posterior_mean, self.recognition_, source, rows)
+
+    def _codes_given_observed(self, X):
+        has_hmc = has_real_support(self.generative_.latent_distribution())
+        options = {"method": "hmc" if has_hmc else "importance", "num_samples": 100}
+        with self._bar("sampling z") as bar:
+            options["progress"] = bar.update
+            return tasks.latent_means(*self._networks(), Missing(), X, self._key(None), **options)
+
+    def _encode(self, X):
+        return rowwise(tasks.encode, self.recognition_, self._source(X), np.arange(len(X)))
+
+    def _decode(self, Z):
+        """Return the decoder's means at codes that were checked, (n, D)."""
+        return rowwise(tasks.decoder_mean, self.generative_, Source(Z), np.arange(len(Z)))
+
+    def _models_given_observed(self, recognition, searches=True):
+        """Return p(z) p(x_observed|z) and q(z|x_observed); see :func:`aevb.tasks.given_observed`."""
+        family = (self.get_params()["posterior"], int(self.latent_dim)) if searches and self.encoder is None else None
+        return tasks.given_observed(self.generative_, recognition, family, self._bound())
+
+    def _bound(self):
+        return sgvb_b if self.estimator_ == "sgvb-b" else sgvb_a
+
+    def _bar(self, what):
+        return ShareDone(self._shows_progress, what)
 
     def _check_encoder(self, wanted, instead):
         if self.recognition_ is None:
@@ -472,11 +547,20 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Return the bound of each row of X, and its two terms."""
         num_samples = self.num_samples if num_samples is None else num_samples
         check_parameter("num_samples", num_samples, kind=int, low=1)
-        rows, source, _ = self._read(X)
+        X = self._check_new_data(X, may_miss=True)
         self._check_encoder("score_samples", 'log_likelihood(X, method="hmc") estimates log p(x) itself')
-        bound = sgvb_b if self.estimator_ == "sgvb-b" else sgvb_a
-        models = self.generative_, self.recognition_
-        return bound_terms(*models, source, rows, jax.random.key(self.seed_), bound, num_samples)
+        setting = self._key(None), self._bound(), num_samples
+
+        def of_complete(X):
+            return bound_terms(self.generative_, self.recognition_, self._source(X), np.arange(len(X)), *setting)
+
+        def of_observed(X):
+            with self._bar("finding q(z | observed values)") as bar:
+                return tasks.observed_bound_terms(
+                    self._models_given_observed(self.recognition_), X, *setting, progress=bar.update
+                )
+
+        return tasks.by_completeness(X, of_complete, of_observed)
 
     def _seed(self, random_state):
         return int(read_random_state(random_state).randint(2**31 - 1))
@@ -570,6 +654,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # of rows to be coded or scored; learning from them is refused
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -72,6 +72,22 @@ def test_a_row_has_the_same_answer_in_any_company(vae):
     np.testing.assert_allclose(vae.impute(X[:9], **FAST), vae.impute(X, **FAST)[:9], atol=1e-5)
 
 
+def test_rows_without_holes_are_said_to_have_none(vae):
+    with pytest.warns(UserWarning, match="X has no missing values"):
+        np.testing.assert_array_equal(vae.impute(BINARY[:3]), BINARY[:3])
+
+
+def test_draws_do_not_repeat_beyond_what_a_float_can_count(vae, monkeypatch):
+    """Row numbers of 2^24 and more are told apart: one row in two would be the one before it as a float32."""
+    from aevb import tasks
+
+    counted = tasks.numbers_of_rows(2**24 + 4)[-4:]
+    assert len(np.unique(counted, axis=0)) == 4
+    monkeypatch.setattr(tasks, "numbers_of_rows", lambda num: counted)
+    means = vae.sample(4, mean=True)
+    assert len(np.unique(means, axis=0)) == 4
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

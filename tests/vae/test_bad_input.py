@@ -464,7 +464,7 @@ COMMANDS = [
     *(([name, "run", "words.csv", *more], FILES["words.csv"]) for name, more in WITH_DATA.items()),
     *(([name, "run", "five.npy", *more], "5 ") for name, more in WITH_DATA.items()),
     *(
-        ([name, "run", "inf.npy" if name == "inpaint" else "nan.npy", *more], "row 7, column 2 is")
+        ([name, "run", "nan.npy" if name == "denoise" else "inf.npy", *more], "row 7, column 2 is")
         for name, more in WITH_DATA.items()
         if name != "super-resolve"
     ),

@@ -16,7 +16,7 @@ from jax.tree_util import Partial
 
 from aevb.inference import hmc
 from aevb.inference.densities import DENSITIES
-from aevb.inference.importance import log_mean_exp, propose
+from aevb.inference.importance import log_mean_exp, propose_pool
 from aevb.inference.parallel import leaves_a_core
 from aevb.inference.pareto import pareto_k_hat
 from aevb.models import GenerativeModel, RecognitionModel
@@ -24,7 +24,6 @@ from aevb.models.compilation import compiled
 
 NARROWING = 0.8
 NUM_PROPOSALS = 1000
-POOL_SHARE = 0.5  # of the prior in the proposals from which chains start
 
 
 def harmonic(
@@ -154,8 +153,7 @@ def first_positions(models, x: Array, key: Array, num_proposals: int, num_chains
     """
     generative, recognition = models
     key_pool, key_choice = jax.random.split(key)
-    keys = jax.random.split(key_pool, num_proposals)
-    pool, log_weights = jax.vmap(lambda key: propose(models, x, key, POOL_SHARE))(keys)
+    pool, log_weights = propose_pool(models, x, key_pool, num_proposals)
     z = _spread_by_weight(pool, jax.nn.softmax(log_weights), key_choice, num_chains)  # (C, J)
     if recognition is None:
         return jax.vmap(lambda z: _climb(generative, x, z))(z), jnp.asarray(0.01, z.dtype)

@@ -16,9 +16,9 @@ from blackjax.mcmc import hmc as kernels
 from blackjax.mcmc.integrators import velocity_verlet
 from jax import Array, lax
 
+from aevb.inference.tuning import TARGET_ACCEPTANCE, Tuning, adapt, pooled, tuning_schedule
 from aevb.models.compilation import compiled
 
-TARGET_ACCEPTANCE = 0.9  # of App. E
 JITTER = 0.2
 
 
@@ -102,28 +102,6 @@ def transition(
     return chain.position, info.acceptance_rate
 
 
-def adapt(
-    log_step_size: Array, acceptance: Array, target: float = TARGET_ACCEPTANCE, gain: float | Array = 0.05
-) -> Array:
-    r"""Move a step size towards the target acceptance, by one step of Robbins and Monro (1951).
-
-    .. math:: \log s \leftarrow \log s + g\, (a - a^*)
-
-    Args:
-        log_step_size: Any shape.
-        acceptance: Acceptance probability of the last transition, or its average over chains.
-        target: The acceptance wanted.
-        gain: g: a constant follows a density that changes; one that falls as 1/t settles.
-
-    Example:
-        >>> print(f"{adapt(0.0, 0.5, target=0.9, gain=0.1):.2f}")
-        -0.04
-
-    Paper: App. E.
-    """
-    return log_step_size + gain * (acceptance - target)
-
-
 @compiled("num_steps", "num_leapfrog", "target_acceptance", "shared", "adapt_mass", "jitter")
 def tune(
     log_density: Callable[[Array, Any], Array],
@@ -165,17 +143,40 @@ def tune(
 
     Paper: App. E.
     """
-    settings = {"num_leapfrog": num_leapfrog, "target": target_acceptance, "shared": shared, "jitter": jitter}
     keys = _split(_datapoint_keys(key, state), num_steps)
-    if not adapt_mass:
-        return _tune_steps(log_density, state, keys, x, **settings)[0]
-    half = num_steps // 2
-    state, positions = _tune_steps(log_density, state, keys[:half], x, **settings)
-    variance = _regularized_variance(positions[half // 2 :])  # (N, J)
-    # In units of the new masses the scales are near 1: the old step size is measured in their geometric mean.
-    step_sizes = state.step_sizes * jnp.exp(jnp.mean(jnp.log(state.inverse_masses) - jnp.log(variance), 1) / 2)
-    state = HMCState(state.positions, step_sizes, variance)
-    return _tune_steps(log_density, state, keys[half:], x, **settings)[0]
+    setting = {"num_leapfrog": num_leapfrog, "target": target_acceptance, "jitter": jitter}
+    schedule = tuning_schedule(num_steps, adapt_mass)
+    return _run(log_density, state, keys, x, schedule, group=len(keys[0]) if shared else 1, **setting)[0]
+
+
+def tune_and_sample(
+    log_density: Callable[[Array, Any], Array],
+    state: HMCState,
+    keys: Array,
+    x: Any,
+    *,
+    num_tuning: int,
+    num_samples: int,
+    num_chains: int = 1,
+    **options,
+) -> Array:
+    """Tune step sizes and masses, then return samples (S, N, J): one loop, half of the program of `tune` and `sample`.
+
+    Args:
+        log_density: See :func:`tune`.
+        state: The chains; those of one datapoint stand next to each other, and are tuned together.
+        keys: One per chain, (N,).
+        x: A pytree with leading axis N.
+        num_tuning: Transitions that are thrown away.
+        num_samples: S, transitions after those.
+        num_chains: Chains of each datapoint.
+        options: ``num_leapfrog``, ``target`` (acceptance) and ``jitter``.
+
+    Paper: App. E.
+    """
+    schedule = tuning_schedule(num_tuning, True, num_samples)
+    keys = _split(keys, num_tuning + num_samples)
+    return _run(log_density, state, keys, x, schedule, group=num_chains, **options)[1][num_tuning:]
 
 
 @compiled("num_samples", "num_leapfrog", "jitter")
@@ -223,37 +224,28 @@ def sample(
     return state._replace(positions=chains.position), positions, info
 
 
-def _tune_steps(log_density, state, keys, x, *, num_leapfrog, target, shared, jitter):
-    """Follow the acceptance with gains that stay constant, then fall; return all positions as well.
+def _run(
+    log_density, state, keys, x, schedule, *, group, num_leapfrog=10, target=TARGET_ACCEPTANCE, jitter=JITTER
+) -> tuple[HMCState, Array]:
+    """Make a transition for each row of keys (T, N), tuning by the schedule; return the state and positions (T, N, J).
 
-    The step sizes kept are averages over the second half, which makes slowly falling gains as good as the best (Polyak
-    and Juditsky, "Acceleration of stochastic approximation by averaging", 1992). Dual averaging, as the No-U-Turn
-    sampler has it, ended 0.02 to 0.05 above the target.
+    Neighbouring chains, so many to a group, share step sizes and masses.
     """
     move = _move_all(log_density, num_leapfrog, jitter)
-    n = len(keys)
 
     def step(carry, inputs):
-        chains, log_steps, total = carry
-        keys, t = inputs
-        chains, info = move(keys, chains, jnp.exp(log_steps), state.inverse_masses, x)
+        chains, tuning = carry
+        keys, now = inputs
+        chains, info = move(keys, chains, jnp.exp(tuning.log_steps), tuning.inverse_masses, x)
         acceptance: Any = info.acceptance_rate
-        if shared:
-            acceptance = jnp.broadcast_to(acceptance.mean(), acceptance.shape)
-        gain = 2 * (1 + jnp.maximum(t - n // 4, 0) / 5) ** -0.6
-        log_steps = adapt(log_steps, acceptance, target, gain)
-        return (chains, log_steps, total + jnp.where(t >= n // 2, log_steps, 0.0)), chains.position
+        log_steps = adapt(tuning.log_steps, pooled(acceptance, group), target, now.gain)
+        return (chains, tuning.updated(log_steps, chains.position, now, group)), chains.position
 
-    steps = jnp.broadcast_to(state.step_sizes.mean(), state.step_sizes.shape) if shared else state.step_sizes
-    carry = (_start_all(log_density, state.positions, x), jnp.log(steps), jnp.zeros_like(steps))
-    (chains, _, total), positions = lax.scan(step, carry, (keys, jnp.arange(n)))
-    return state._replace(positions=chains.position, step_sizes=jnp.exp(total / (n - n // 2))), positions
-
-
-def _regularized_variance(positions):
-    """Return the variance over time (N, J), shrunk a little towards 1e-3 as Stan does: few samples may lie close."""
-    n = len(positions)
-    return (n * jnp.var(positions, axis=0) + 5 * 1e-3) / (n + 5)
+    tuning = Tuning.start(pooled(state.step_sizes, group), state.inverse_masses)
+    carry = (_start_all(log_density, state.positions, x), tuning)
+    (chains, tuning), positions = lax.scan(step, carry, (keys, schedule))
+    end: Any = chains.position
+    return HMCState(end, jnp.exp(tuning.log_steps), tuning.inverse_masses), positions
 
 
 def _move(log_density, key, chain, step_size, inverse_mass, num_leapfrog, jitter):

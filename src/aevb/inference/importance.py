@@ -1,5 +1,8 @@
 """log p(x) by importance sampling from a mixture of the encoder and the prior."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,6 +84,33 @@ def propose(models, x: Array, key: Array, defensive: float) -> tuple[Array, Arra
     log_shares = jnp.log(jnp.array([1 - defensive, defensive]))
     log_proposal = jax.nn.logsumexp(log_shares + jnp.stack([q.log_prob(z), prior.log_prob(z)]))
     return z, generative.log_joint(x, z) - log_proposal
+
+
+def draw_from(parts: Sequence[Any], shares: Sequence[float], key: Array, num: int) -> tuple[Array, Array]:
+    """Draw from some densities, each its share, and return the draws (num, J) with the log density of the whole (num,).
+
+    Args:
+        parts: What has ``sample(key, shape)`` and ``log_prob(z)``.
+        shares: Of the draws, one per part or more; those of parts that are not there are left out.
+        key: Random key.
+        num: Number of draws.
+    """
+    total = np.cumsum(shares[: len(parts)])
+    ends = np.round(num * total / total[-1]).astype(int)
+    counts = np.diff(ends, prepend=0)
+    keys = jax.random.split(key, len(parts))
+    draws = [jnp.asarray(part.sample(key, (int(n),))) for part, key, n in zip(parts, keys, counts, strict=True)]
+    z = jnp.concatenate(draws)
+    log_parts = jnp.stack([jax.vmap(lambda z, part=part: jnp.asarray(part.log_prob(z)))(z) for part in parts])
+    return z, jax.nn.logsumexp(log_parts, axis=0, b=(counts / num)[:, None])
+
+
+def propose_pool(models, x: Array, key: Array, num: int) -> tuple[Array, Array]:
+    """Draw so many z (num, J) for one x, half from the prior and half from the encoder if there is one, and log w."""
+    generative, recognition = models
+    prior = generative.latent_distribution()
+    pool, log_mixture = draw_from([prior] if recognition is None else [prior, recognition(x)], (1.0, 1.0), key, num)
+    return pool, jax.vmap(lambda z: generative.log_joint(x, z))(pool) - log_mixture
 
 
 @compiled("num_samples", "defensive")

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
-from aevb.inference.importance import CHUNK, estimate_from
+from aevb.inference.importance import CHUNK, draw_from, estimate_from, propose_pool
 from aevb.inference.parallel import leaves_a_core
 from aevb.models import GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
@@ -104,32 +104,19 @@ def _log_weights(models, x, keys, *, num_samples, num_modes, num_steps, num_prop
 
     def find_modes(x, key):
         key_pool, key_prior = jax.random.split(key)
-        pool, log_mixture = _draw(sources(x), (1.0, 1.0), key_pool, num_proposals)
-        heights = jax.vmap(lambda z: generative.log_joint(x, z))(pool)
-        best = pool[lax.top_k(heights - log_mixture, num_modes)[1]]  # (K, J)
+        pool, log_weights = propose_pool(models, x, key_pool, num_proposals)
+        best = pool[lax.top_k(log_weights, num_modes)[1]]  # (K, J)
         anywhere = jnp.asarray(prior.sample(key_prior, (num_modes,)))  # for modes that no proposal found
         return Modes(*jax.vmap(lambda z: _mode(generative, x, z, num_steps))(jnp.concatenate([best, anywhere])))
 
     def propose(x, key):
         key_modes, key_draws = jax.random.split(key)
-        return _draw([find_modes(x, key_modes), *sources(x)], SHARES, key_draws, num_samples)
+        return draw_from([find_modes(x, key_modes), *sources(x)], SHARES, key_draws, num_samples)
 
     z, log_mixture = lax.map(lambda row: propose(*row), (x, keys), batch_size=ROWS_AT_ONCE)  # (N, L, J), (N, L)
     # A few samples of all rows at a time, so that memory stays bounded.
     log_joint = jax.vmap(generative.log_joint)
     return lax.map(lambda z: log_joint(x, z), jnp.moveaxis(z, 1, 0), batch_size=CHUNK).T - log_mixture
-
-
-def _draw(parts, shares, key, num):
-    """Draw from some densities, each its share, and return the draws (num, J) with the log density of the whole."""
-    shares = np.array(shares[: len(parts)]) / sum(shares[: len(parts)])
-    ends = np.round(num * np.cumsum(shares)).astype(int)
-    counts = np.diff(ends, prepend=0)
-    keys = jax.random.split(key, len(parts))
-    draws = [jnp.asarray(part.sample(key, (int(n),))) for part, key, n in zip(parts, keys, counts, strict=True)]
-    z = jnp.concatenate(draws)
-    log_parts = jnp.stack([jax.vmap(lambda z, part=part: jnp.asarray(part.log_prob(z)))(z) for part in parts])
-    return z, jax.nn.logsumexp(log_parts, axis=0, b=(counts / num)[:, None])
 
 
 def _mode(generative, x, z, num_steps):

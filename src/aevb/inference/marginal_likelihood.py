@@ -1,6 +1,6 @@
 """log p(x) of single datapoints: the methods by name, and the warnings that their numbers deserve."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -111,6 +111,29 @@ def log_likelihood(
     (J,) = generative.latent_distribution().event_shape
     warnings = _warnings(method, J, num_samples, values, std_errors, diagnostics)
     return LogLikelihood(values, std_errors, method, _effort(method, num_samples, options), diagnostics, warnings)
+
+
+def combined(parts: Sequence[tuple[np.ndarray, LogLikelihood]], latent_dim: int, num_samples: int) -> LogLikelihood:
+    """Return one estimate for all datapoints from those of parts of them, all by one method.
+
+    Args:
+        parts: Which datapoints a part is about, (N,) bool, and their estimate; each datapoint is in one part.
+        latent_dim: J.
+        num_samples: Of each datapoint.
+    """
+    if len(parts) == 1:
+        return parts[0][1]
+    places = np.argsort(np.concatenate([np.flatnonzero(rows) for rows, _ in parts]))
+    first, *_ = estimates = [estimate for _, estimate in parts]
+    values, std_errors = (
+        np.concatenate([getattr(estimate, name) for estimate in estimates])[places] for name in ("values", "std_errors")
+    )
+    diagnostics = {
+        name: np.concatenate([estimate.diagnostics[name] for estimate in estimates])[places]
+        for name in first.diagnostics
+    }
+    warnings = _warnings(first.method, latent_dim, num_samples, values, std_errors, diagnostics)
+    return LogLikelihood(values, std_errors, first.method, first.effort, diagnostics, warnings)
 
 
 def check_arguments(generative, recognition, method: str, num_samples: int, options: dict) -> None:

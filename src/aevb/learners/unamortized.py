@@ -82,6 +82,7 @@ class OptimizedEncoder(eqx.Module):
         generative: p(z) p(x|z).
         start: The q(z) to start from.
         estimator: The bound to ascend.
+        num_steps: Steps of the ascent.
 
     Paper: §2.2.
     """
@@ -89,19 +90,20 @@ class OptimizedEncoder(eqx.Module):
     generative: AbstractGenerativeModel
     start: StartingPosterior
     estimator: Callable = eqx.field(static=True)
+    num_steps: int = eqx.field(static=True, default=NUM_STEPS)
 
     def __call__(self, x: Array) -> Distribution:
         """Return q(z) for one x."""
         row = self.start.row()
         key = jax.random.fold_in(jax.random.key(1), fingerprint(x))
-        noise = jnp.asarray(row.recognition.noise(x).sample(key, (NUM_STEPS, NUM_DRAWS)))
+        noise = jnp.asarray(row.recognition.noise(x).sample(key, (self.num_steps, NUM_DRAWS)))
 
         def step(row, epsilon):
             row = improve(row, self.estimator, self.generative, x, epsilon)
             return row, row.recognition
 
-        row, _ = lax.scan(step, row, noise[: NUM_STEPS // 2])
-        _, visited = lax.scan(step, row, noise[NUM_STEPS // 2 :])
+        row, _ = lax.scan(step, row, noise[: self.num_steps // 2])
+        _, visited = lax.scan(step, row, noise[self.num_steps // 2 :])
         return jax.tree.map(lambda values: jnp.mean(values, axis=0), visited)(x)
 
 

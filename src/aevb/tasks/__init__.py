@@ -1,11 +1,19 @@
 """What people do with a trained model."""
 
-from aevb.tasks.conditional import Completion, complete
+from aevb.tasks.conditional import Completion, complete, latent_means
 from aevb.tasks.latent_space import PATHS, Traversal, latent_path, manifold_grid, traversal_grid
+from aevb.tasks.partly_observed import (
+    by_completeness,
+    given_observed,
+    observed_bound_terms,
+    observed_posterior,
+    rows_with_holes,
+)
 from aevb.tasks.restoration import NOISES, denoise, impute, super_resolve
 from aevb.tasks.rows import (
     decoder_mean,
     encode,
+    numbers_of_rows,
     posterior_mean,
     posterior_mean_by_hmc,
     promote_batch,
@@ -18,16 +26,23 @@ __all__ = [
     "PATHS",
     "Completion",
     "Traversal",
+    "by_completeness",
     "complete",
     "decoder_mean",
     "denoise",
     "encode",
+    "given_observed",
     "impute",
+    "latent_means",
     "latent_path",
     "manifold_grid",
+    "numbers_of_rows",
+    "observed_bound_terms",
+    "observed_posterior",
     "posterior_mean",
     "posterior_mean_by_hmc",
     "promote_batch",
+    "rows_with_holes",
     "sample",
     "sample_mean",
     "super_resolve",

@@ -5,7 +5,9 @@ Denoising, imputation and super-resolution are this one task, with different obs
 Paper: §2.1.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,15 +15,16 @@ import numpy as np
 from jax import Array, lax
 
 from aevb.arguments import check_parameter
-from aevb.arrays import row_keys
+from aevb.arrays import on_device, row_keys
 from aevb.models import GenerativeModel, RecognitionModel, has_real_support
 from aevb.models.compilation import compiled
 from aevb.tasks.latent_posterior import NEED_AN_ENCODER, SAMPLERS
 from aevb.tasks.observations import Observation
+from aevb.tasks.observed_models import condition
 
-BATCH = 128  # rows in one compiled call
+BATCHES = (8, 64)  # rows in one compiled call: few shapes, few compilations
 NUM_SAMPLES = {"hmc": 25, "importance": 50, "gibbs": 100, "metropolis-within-gibbs": 100}  # a chain
-NUM_TUNING = {"hmc": 60, "importance": 0, "gibbs": 100, "metropolis-within-gibbs": 200}
+NUM_TUNING = {"hmc": 40, "importance": 0, "gibbs": 100, "metropolis-within-gibbs": 200}
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +53,8 @@ def complete(
     y: Array | np.ndarray,
     key: Array,
     *,
-    method: str = "hmc",
-    num_draws: int = 0,
-    num_samples: int | None = None,
-    num_chains: int = 4,
-    num_tuning: int | None = None,
-    num_leapfrog: int = 5,
+    progress: Callable[[float], None] | None = None,
+    **options,
 ) -> Completion:
     r"""Estimate the posterior of x given y.
 
@@ -67,14 +66,8 @@ def complete(
         observation: p(y|x), see :mod:`aevb.tasks.observations`.
         y: What was observed, (n, d).
         key: All randomness; a row's is a function of the key and of the row.
-        method: ``"hmc"``, Hybrid Monte Carlo on z; ``"importance"``, the best of a pool of proposals, for few latent
-            variables; ``"gibbs"``, z and x in turn by encoder and decoder, right as far as the encoder is;
-            ``"metropolis-within-gibbs"``, the same with a correction that makes it right in the long run.
-        num_draws: Number of draws of x to return.
-        num_samples: Samples of z that are kept of each chain; None for the method's default.
-        num_chains: Chains a row.
-        num_tuning: Samples before those, thrown away.
-        num_leapfrog: Leapfrog steps of a transition of ``"hmc"``.
+        progress: Called now and then with the share of the work done.
+        options: Of :func:`sampling_options`: ``method``, ``num_draws``, ``num_samples``, ...
 
     Example:
         >>> from aevb.models import BernoulliMLP, GenerativeModel, standard_normal
@@ -86,6 +79,60 @@ def complete(
 
     Paper: §2.1.
     """
+    options = sampling_options(generative, recognition, **options)
+    models = generative, recognition, observation
+    mean, std, draws = in_batches(lambda y, keys: _complete(models, y, keys, **options), y, key, progress)
+    return Completion(mean, std, np.moveaxis(draws, 1, 0))
+
+
+def latent_means(
+    generative: GenerativeModel,
+    recognition: RecognitionModel | None,
+    observation: Observation,
+    y: Array | np.ndarray,
+    key: Array,
+    *,
+    progress: Callable[[float], None] | None = None,
+    **options,
+) -> np.ndarray:
+    r"""Estimate posterior means of z given y, (n, J).
+
+    .. math:: E[z | y] \approx \frac{1}{L} \sum_l z^{(l)}, \quad z^{(l)} \sim p(z | y)
+
+    The arguments are those of :func:`complete`.
+
+    Paper: §2.1.
+    """
+    options = sampling_options(generative, recognition, **options)
+    del options["num_draws"]
+    models = generative, recognition, observation
+    return in_batches(lambda y, keys: _latent_means(models, y, keys, **options), y, key, progress)
+
+
+def sampling_options(
+    generative: GenerativeModel,
+    recognition: RecognitionModel | None,
+    method: str = "hmc",
+    num_draws: int = 0,
+    num_samples: int | None = None,
+    num_chains: int = 4,
+    num_tuning: int | None = None,
+    num_leapfrog: int = 5,
+) -> dict[str, Any]:
+    """Return how z is sampled given y, with defaults filled in; refuse what cannot be.
+
+    Args:
+        generative: p(z) p(x|z).
+        recognition: q(z|x), or None.
+        method: ``"hmc"``, Hybrid Monte Carlo on z; ``"importance"``, the best of a pool of proposals, for few latent
+            variables; ``"gibbs"``, z and x in turn by encoder and decoder, right as far as the encoder is;
+            ``"metropolis-within-gibbs"``, the same with a correction that makes it right in the long run.
+        num_draws: Number of draws of x to return.
+        num_samples: Samples of z that are kept of each chain; None for the method's default.
+        num_chains: Chains of each row.
+        num_tuning: Samples before those, thrown away; None for the method's default.
+        num_leapfrog: Leapfrog steps of a transition of ``"hmc"``.
+    """
     check_parameter("method", method, choices=SAMPLERS)
     check_parameter("num_draws", num_draws, kind=int, low=0)
     check_parameter("num_chains", num_chains, kind=int, low=1)
@@ -96,28 +143,49 @@ def complete(
     check_parameter("num_tuning", num_tuning, kind=int, low=20 if method == "hmc" else 0)
     _check_method(generative, recognition, method)
     options = {"num_samples": max(num_samples, -(-num_draws // num_chains)), "num_chains": num_chains}
-    options |= {"num_tuning": num_tuning, "num_leapfrog": num_leapfrog, "num_draws": num_draws, "method": method}
-    y = jnp.asarray(y, jnp.result_type(float))
-    batch_size = min(BATCH, 1 << (len(y) - 1).bit_length())  # few shapes, few compilations
-    parts = []
+    return options | {"num_tuning": num_tuning, "num_leapfrog": num_leapfrog, "num_draws": num_draws, "method": method}
+
+
+def in_batches(
+    function: Callable[[Array, Array], Any],
+    y: Array | np.ndarray,
+    key: Array,
+    progress: Callable[[float], None] | None = None,
+) -> Any:
+    """Return ``function(rows, keys)`` of all rows of y (n, d), a batch at a time: the device holds no more than that.
+
+    Args:
+        function: Of rows (N, d) and their keys (N,); it returns a pytree of arrays with leading axis N.
+        y: The rows.
+        key: All randomness; a row's key is a function of this one and of the row, whatever its place and company.
+        progress: Called after each batch with the share of the rows that are done.
+    """
+    y = np.asarray(y)
+    batch_size = BATCHES[0] if len(y) <= BATCHES[0] else BATCHES[-1]
+    found: Any = None
     for start in range(0, len(y), batch_size):
-        rows = y[np.resize(np.arange(start, min(start + batch_size, len(y))), batch_size)]
-        part = _complete((generative, recognition, observation), rows, row_keys(key, rows), **options)
-        parts.append(jax.tree.map(np.asarray, part))
-    mean, std, draws = (np.concatenate(arrays, axis=-2)[..., : len(y), :] for arrays in zip(*parts, strict=True))
-    return Completion(mean, std, draws)
+        stop = min(start + batch_size, len(y))
+        rows = on_device(y[np.resize(np.arange(start, stop), batch_size)].astype(jnp.result_type(float)))
+        part = function(rows, row_keys(key, rows))
+        if found is None:
+            found = jax.tree.map(lambda array: np.empty((len(y), *array.shape[1:]), array.dtype), part)
+        for whole, values in zip(jax.tree.leaves(found), jax.tree.leaves(part), strict=True):
+            whole[start:stop] = np.asarray(values)[: stop - start]
+        if progress is not None:
+            progress(stop / len(y))
+    return found
 
 
 @compiled("method", "num_samples", "num_chains", "num_tuning", "num_leapfrog", "num_draws")
 def _complete(model, y, keys, *, method, num_draws, **options):
-    """Return mean and standard deviation of x given y, (N, D), and draws (num_draws, N, D)."""
+    """Return mean and standard deviation of x given y, (N, D), and draws (N, num_draws, D)."""
     generative, recognition, observation = model
     z = SAMPLERS[method]((generative, recognition), observation, y, keys, **options)
     S, N, C, J = z.shape
     z = jnp.moveaxis(z, 2, 1).reshape(S * C, N, J)
 
     def conditions(z, keys):
-        return jax.vmap(lambda z, y, key: observation.condition(generative.decoder(z), y, key))(z, y, keys)
+        return jax.vmap(lambda z, y, key: condition(observation, generative.decoder(z), y, key))(z, y, keys)
 
     def add(total, z):
         x = conditions(z, keys)
@@ -128,10 +196,19 @@ def _complete(model, y, keys, *, method, num_draws, **options):
     totals, _ = lax.scan(add, (jnp.zeros_like(origin),) * 3, z)
     shift, square, variance = (total / (S * C) for total in totals)
     mean, std = origin + shift, jnp.sqrt(variance + jnp.maximum(square - shift**2, 0.0))
-    chosen = jnp.linspace(0, S * C - 1, max(num_draws, 1)).astype(int)[:num_draws]
+    if not num_draws:
+        return mean, std, jnp.zeros((N, 0, mean.shape[1]), mean.dtype)
+    chosen = jnp.linspace(0, S * C - 1, num_draws).astype(int)
     draw_keys = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, 9), num_draws), out_axes=1)(keys)
     draws = lax.map(lambda pair: conditions(*pair).draw.astype(mean.dtype), (z[chosen], draw_keys))
-    return mean, std, draws
+    return mean, std, jnp.moveaxis(draws, 0, 1)
+
+
+@compiled("method", "num_samples", "num_chains", "num_tuning", "num_leapfrog")
+def _latent_means(model, y, keys, *, method, **options):
+    """Return the average z given y, (N, J)."""
+    generative, recognition, observation = model
+    return SAMPLERS[method]((generative, recognition), observation, y, keys, **options).mean((0, 2))
 
 
 def _check_method(generative, recognition, method):

@@ -1,99 +1,39 @@
 """Samples of z given an observation y, for many rows at once: four ways."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import lax
 from jax.tree_util import Partial
-from numpyro.distributions import Distribution
 
-from aevb.models import GenerativeModel, RecognitionModel
-from aevb.tasks.observations import Observation
+from aevb.tasks.observed_models import condition, first_guess, observed_models
 
-NUM_GUESSES, NUM_PRIOR_DRAWS = 10, 32
-POOL_SIZE, POOL_SHARE = 2000, 0.5  # of importance sampling; the share comes from the prior
-
-
-class ObservedDecoder(eqx.Module):
-    """p(y|z): the decoder, seen through an observation. It makes any inference for p(x|z) one for p(y|z)."""
-
-    decoder: Callable[[Array], Distribution]
-    observation: Observation
-
-    def __call__(self, z: Array) -> "Observed":
-        """Return p(y|z)."""
-        return Observed(self.decoder(z), self.observation)
-
-
-class Observed(NamedTuple):
-    """p(y|z), as far as inference needs it."""
-
-    p: Distribution
-    observation: Observation
-
-    def log_prob(self, y: Array) -> Array:
-        """Return log p(y|z)."""
-        return self.observation.log_likelihood(self.p, y)
-
-
-class GuessingEncoder(eqx.Module):
-    r"""An approximate q(z|y): the encoder at a guess of x.
-
-    .. math:: \hat x \leftarrow E[x | y, z = E_{q(z|\hat x)}[z]]
-
-    repeated ten times, from the average of E[x|y, z] over the prior. It only has to be a good place to start.
-    """
-
-    generative: GenerativeModel
-    recognition: RecognitionModel
-    observation: Observation
-
-    def __call__(self, y: Array) -> Distribution:
-        """Return q(z|x) at the guess."""
-        key = jax.random.key(0)  # the means have no use for it
-        x = first_guess(self.generative, self.observation, y, key)
-
-        def improve(_, x):
-            return self.observation.condition(self.generative.decoder(self.recognition(x).mean), y, key).mean
-
-        return self.recognition(lax.fori_loop(0, NUM_GUESSES, improve, x))
-
-
-def first_guess(generative: GenerativeModel, observation: Observation, y: Array, key: Array) -> Array:
-    """Return the average of E[x|y, z] over draws of z from the prior."""
-    z = generative.latent_distribution().sample(key, (NUM_PRIOR_DRAWS,))
-    return jax.vmap(lambda z: observation.condition(generative.decoder(z), y, key).mean)(z).mean(0)
-
-
-def observed_models(models, observation: Observation) -> tuple[GenerativeModel, Any]:
-    """Return p(z) p(y|z) and, if there is an encoder, an approximate q(z|y)."""
-    generative, recognition = models
-    encoder = None if recognition is None else GuessingEncoder(generative, recognition, observation)
-    observed: Any = ObservedDecoder(generative.decoder, observation)
-    return GenerativeModel(generative.prior, observed), encoder
+POOL_SIZE = 2000  # proposals of importance sampling
+NUM_STARTS = 256  # proposals from which chains start
 
 
 def by_hmc(models, observation, y, keys, *, num_samples, num_chains, num_tuning, num_leapfrog):
     """Sample p(z|y) by Hybrid Monte Carlo; chains start from the best of proposals of the encoder and the prior."""
     from aevb.inference import hmc  # BlackJAX takes a while to load
-    from aevb.inference.harmonic import NUM_PROPOSALS, first_positions
+    from aevb.inference.harmonic import first_positions
 
     observed = observed_models(models, observation)
     log_density = Partial(_log_joint, observed[0])
-    pool = (NUM_PROPOSALS, num_chains)
+    pool = (NUM_STARTS, num_chains)
     starts, step_sizes = lax.map(lambda row: first_positions(observed, row[0], row[1], *pool), (y, keys))  # (N, C, J)
     N, C, J = starts.shape
-    y = jnp.repeat(y, C, axis=0)
-    key_tune, key_sample = (_chain_keys(keys, stage, C).reshape(-1) for stage in (1, 2))
-    state = hmc.init(starts.reshape(N * C, J), jnp.repeat(step_sizes, C))
-    setting = {"num_leapfrog": num_leapfrog}
-    state = hmc.tune(
-        log_density, state, key_tune, y, num_steps=num_tuning, adapt_mass=True, target_acceptance=0.8, **setting
+    z = hmc.tune_and_sample(
+        log_density,
+        hmc.init(starts.reshape(N * C, J), jnp.repeat(step_sizes, C)),
+        _chain_keys(keys, 1, C).reshape(-1),
+        jnp.repeat(y, C, axis=0),
+        num_tuning=num_tuning,
+        num_samples=num_samples,
+        num_chains=num_chains,
+        num_leapfrog=num_leapfrog,
+        target=0.8,
     )
-    _, z, _ = hmc.sample(log_density, state, key_sample, y, num_samples=num_samples, **setting)
     return z.reshape(num_samples, N, C, J)
 
 
@@ -102,15 +42,14 @@ def by_importance(models, observation, y, keys, *, num_samples, num_chains, num_
     del num_tuning, num_leapfrog
     from blackjax.smc.resampling import systematic
 
-    from aevb.inference.importance import propose
+    from aevb.inference.importance import propose_pool
 
     observed = observed_models(models, observation)
 
     def of_row(row):
         y, key = row
         key_pool, key_choice, key_order = jax.random.split(key, 3)
-        pool_keys = jax.random.split(key_pool, POOL_SIZE)
-        pool, log_weights = jax.vmap(lambda key: propose(observed, y, key, POOL_SHARE))(pool_keys)
+        pool, log_weights = propose_pool(observed, y, key_pool, POOL_SIZE)
         chosen = systematic(key_choice, jax.nn.softmax(log_weights), num_samples * num_chains)
         return pool[jax.random.permutation(key_order, chosen)]
 
@@ -144,7 +83,7 @@ def by_gibbs(models, observation, y, keys, *, num_samples, num_chains, num_tunin
                 log_ratio = _log_ratio(generative, q, x, proposal) - _log_ratio(generative, q, x, z)
                 is_accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
                 proposal = jnp.where(is_accepted | (t < num_free), proposal, z)
-            x = observation.condition(generative.decoder(proposal), y, key_x).draw
+            x = condition(observation, generative.decoder(proposal), y, key_x).draw
             return (x.astype(state[0].dtype), proposal), proposal
 
         x = first_guess(generative, observation, y, key_start)

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-import os
+import warnings
 from typing import Any, NamedTuple
 
 import jax
@@ -10,15 +10,22 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aevb.arguments import check_options, check_parameter
+from aevb.conventions import as_output
 from aevb.data.checks import check_rows
-from aevb.data.reading import column_names, read_array, read_matrix
+from aevb.data.reading import read_array
 from aevb.errors import shown
 from aevb.models import LIKELIHOODS, has_real_support
-from aevb.tasks.conditional import Completion, complete
+from aevb.tasks.conditional import Completion, sampling_options
 from aevb.tasks.latent_space import Traversal, check_path_options, latent_path, manifold_grid, traversal_grid
 from aevb.tasks.restoration import NOISES, check_level, denoise, impute, super_resolve
 
-NUM_TASK_ARGUMENTS = list(inspect.signature(complete).parameters).index("method")  # what follows are options
+NUM_MODELS = list(inspect.signature(sampling_options).parameters).index("method")  # what follows are options
+
+
+NOTHING_MISSING = (
+    "X has no missing values (NaN), so nothing was filled in: the rows come back as they were. Mark what is to be "
+    "filled in as NaN; an empty cell of a .csv file is one."
+)
 
 
 class Ranking(NamedTuple):
@@ -41,8 +48,9 @@ class TaskMethods:
     _seed: Any
     _scale_of: Any
     _check_new_data: Any
-    transform: Any
-    inverse_transform: Any
+    _codes: Any
+    _decode: Any
+    _bar: Any
     sample: Any
     score_samples: Any
     log_likelihood: Any
@@ -64,10 +72,18 @@ class TaskMethods:
             (n, D), with what was observed as it was. With `num_draws` a :class:`aevb.tasks.Completion` with ``mean``,
             ``std`` and ``draws`` (num_draws, n, D).
         """
-        X = self._read_observed(X, options)
-        found = impute(*self._networks(), X, self._key(random_state), num_draws=num_draws, **options)
+        given, X = X, self._read_observed(X, options, may_miss=True)
         is_missing = np.isnan(X)
-        return _hand_back(found, num_draws, lambda values: np.where(is_missing, values, X).astype(_result_type(X)))
+        with self._bar("imputing") as bar:
+            options |= {"num_draws": num_draws, "progress": bar.update}
+            found = impute(*self._networks(), X, self._key(random_state), **options)
+        if not is_missing.any():
+            warnings.warn(NOTHING_MISSING, UserWarning, stacklevel=2)
+
+        def finish(values):
+            return np.where(is_missing, values, X).astype(_result_type(X))
+
+        return self._hand_back(found, num_draws, finish, given)
 
     inpaint = impute
 
@@ -88,14 +104,15 @@ class TaskMethods:
             (n, D), or with `num_draws` a :class:`aevb.tasks.Completion`.
         """
         check_parameter("noise", noise, choices=NOISES)
-        X = self._read_observed(X, options, may_miss=False, any_range=noise == "gaussian")
+        given, X = X, self._read_observed(X, options, any_range=noise == "gaussian")
         check_level(noise, level, X.shape[1])
         if not LIKELIHOODS[self.likelihood_].unit_interval:
             options["values"] = float(X.min()), float(X.max())
-            options["scale"] = self.sample(256).std(0) if level is None else 1.0
+            options["scale"] = np.asarray(self.sample(256)).std(0) if level is None else 1.0
         options |= {"noise": noise, "level": level, "num_draws": num_draws}
-        found = denoise(*self._networks(), X, self._key(random_state), **options)
-        return _hand_back(found, num_draws, lambda values: values.astype(_result_type(X)))
+        with self._bar("denoising") as bar:
+            found = denoise(*self._networks(), X, self._key(random_state), progress=bar.update, **options)
+        return self._hand_back(found, num_draws, lambda values: values.astype(_result_type(X)), given)
 
     def super_resolve(
         self, X_low, factor, *, image_shape=None, noise_std=None, num_draws=0, random_state=None, **options
@@ -116,15 +133,18 @@ class TaskMethods:
             (n, D), or with `num_draws` a :class:`aevb.tasks.Completion`.
         """
         check_is_fitted(self)
-        check_options("super_resolve", options, complete, NUM_TASK_ARGUMENTS)
+        check_options("super_resolve", options, sampling_options, NUM_MODELS)
         X = read_array(X_low, "X_low")
         check_rows(X, None, name="X_low")
         X = X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
         if noise_std is None:
             noise_std = max(0.02 * float(np.ptp(X)), 1e-6)
         options |= {"factor": factor, "image_shape": self._image_shape(image_shape), "noise_std": noise_std}
-        found = super_resolve(*self._networks(), X, self._key(random_state), num_draws=num_draws, **options)
-        return _hand_back(found, num_draws, lambda values: values.astype(_result_type(X)))
+        with self._bar("resolving") as bar:
+            options |= {"num_draws": num_draws, "progress": bar.update}
+            found = super_resolve(*self._networks(), X, self._key(random_state), **options)
+        finished = found.mean.astype(_result_type(X)), found.std, found.draws.astype(_result_type(X))
+        return Completion(*finished) if num_draws else finished[0]
 
     # ---- walks through the latent space ------------------------------------------------------------------------------
 
@@ -139,8 +159,8 @@ class TaskMethods:
         """
         check_path_options(num, path)
         rows = [self._check_new_data(_as_row(row), name) for name, row in (("start", start), ("end", end))]
-        z_start, z_end = self.transform(np.concatenate(rows))
-        return self.inverse_transform(latent_path(z_start, z_end, num, path))
+        z_start, z_end = self._codes(np.concatenate(rows))
+        return self._decode(latent_path(z_start, z_end, num, path))
 
     def traverse(self, X, num=9, *, reach=2.5, row=None) -> Traversal:
         """Move one latent variable after the other, those first that carry most, and decode.
@@ -158,14 +178,13 @@ class TaskMethods:
         """
         check_parameter("num", num, kind=int, low=2)
         check_parameter("reach", reach, kind=float, above=0)
-        rows = self._check_new_data(X)
+        X = self._check_new_data(X)[:1000]
         row = None if row is None else self._check_new_data(_as_row(row), "row")
-        X = rows[:1000] if isinstance(X, str | os.PathLike) else X[:1000]
-        codes = self.transform(X)
+        codes = self._codes(X)
         carried = self._carried(X, codes)
         dimensions, values = np.argsort(-carried, kind="stable"), np.linspace(-reach, reach, num)
-        center = codes.mean(0) if row is None else self.transform(row)[0]
-        means = self.inverse_transform(traversal_grid(center, dimensions, values))
+        center = codes.mean(0) if row is None else self._codes(row)[0]
+        means = self._decode(traversal_grid(center, dimensions, values))
         return Traversal(dimensions, carried[dimensions], values, means.reshape(len(dimensions), num, -1))
 
     def manifold(self, size=20):
@@ -184,7 +203,7 @@ class TaskMethods:
                 f"This picture is of a plane: it needs a model with latent_dim=2, not {self.latent_dim}. "
                 "traverse(X) shows each dimension of others."
             )
-        return self.inverse_transform(manifold_grid(size))
+        return self._decode(manifold_grid(size))
 
     # ---- what is strange ---------------------------------------------------------------------------------------------
 
@@ -192,14 +211,16 @@ class TaskMethods:
         """Rank the rows of X by how unlikely the model finds them.
 
         Args:
-            X: (n, D).
+            X: (n, D); of rows with missing values (NaN) it is p(observed values) that counts, see
+                :meth:`score_samples`: among rows of which different columns were observed the order says little.
             method: ``"bound"``, the lower bound of log p(x); or a method of :meth:`log_likelihood`: ``"importance"``,
                 ``"laplace"``, ``"hmc"``, ``"ais"``, ``"quadrature"``.
             num_samples: Draws of z for each row.
             options: Of the method.
 
         Returns:
-            ``order``, the numbers of the rows, the strangest first, and ``scores``, minus log p(x) or minus its bound.
+            :class:`Ranking`: ``order``, the numbers of the rows, the strangest first, and ``scores``, minus log p(x) or
+            minus its bound.
         """
         if method == "bound":
             scores = -self.score_samples(X, num_samples=num_samples, **options)
@@ -216,15 +237,17 @@ class TaskMethods:
     def _key(self, random_state):
         return jax.random.key(self.seed_ if random_state is None else self._seed(random_state))
 
-    def _read_observed(self, X, options, *, may_miss=True, any_range=False):
-        """Return X as numbers, its grey levels in [0, 1], after checks of what was observed."""
+    def _read_observed(self, X, options, **allowed):
+        """Return X as numbers, its grey levels in [0, 1], after checks of what was observed and of the options."""
         check_is_fitted(self)
-        check_options("conditioning", options, complete, NUM_TASK_ARGUMENTS)
-        X = read_matrix(self, X, reset=False)
-        seen = np.where(np.isnan(X), 0, X) if may_miss and np.issubdtype(X.dtype, np.floating) else X
-        likelihood = None if any_range else self.likelihood_
-        check_rows(seen, likelihood, scale=self._scale_of(X), columns=column_names(self))
+        check_options("conditioning", options, sampling_options, NUM_MODELS)
+        X = self._check_new_data(X, **allowed)
         return X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
+
+    def _hand_back(self, found, num_draws, finish, given):
+        """Return the expectation alone, or all that was found if draws were asked for; frames if `set_output` asks."""
+        mean = as_output(self, finish(found.mean), given)
+        return Completion(mean, as_output(self, found.std, given), finish(found.draws)) if num_draws else mean
 
     def _image_shape(self, image_shape):
         if image_shape is not None:
@@ -260,19 +283,10 @@ class TaskMethods:
         generative, recognition = self._networks()
         if recognition is not None:
             try:
-                x = np.asarray(X)
-                x = x * np.float32(self._scale_of(x))
-                return posterior_collapse(generative, recognition, x).divergence
+                return posterior_collapse(generative, recognition, X * np.float32(self._scale_of(X))).divergence
             except (ValueError, NotImplementedError):
                 pass  # latent variables are not independent, or the KL divergence has no closed form
         return codes.astype(np.float64).var(axis=0)
-
-
-def _hand_back(found, num_draws, finish):
-    """Return the expectation alone, or all that was found if draws were wanted."""
-    if not num_draws:
-        return finish(found.mean)
-    return Completion(finish(found.mean), found.std, finish(found.draws))
 
 
 def _as_row(row):

@@ -5,6 +5,7 @@ Paper: §2.1.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from numpyro.distributions import Distribution
 from numpyro.distributions.batch_util import promote_batch_shape
@@ -67,8 +68,14 @@ def decoder_mean(generative, z):
     return generative.decoder(z).mean
 
 
+def numbers_of_rows(num: int) -> np.ndarray:
+    """Return the numbers 0, 1, ... of rows to draw, as high and low 16 bits (num, 2): a float32 holds 24 bits."""
+    numbers = np.arange(num)
+    return np.stack([numbers >> 16, numbers & 0xFFFF], axis=1).astype(np.float32)
+
+
 def sample(generative, number, key, temperature=None):
-    """Draw the row of this number from the model."""
+    """Draw the row of this number, see :func:`numbers_of_rows`, from the model."""
     p, key = _nth_decoder(generative, number, key, temperature)
     return p.sample(key)
 
@@ -80,7 +87,8 @@ def sample_mean(generative, number, key, temperature=None):
 
 def _nth_decoder(generative, number, key, temperature):
     """Return p(x|z) at the z of this number, drawn from the prior and brought nearer to its mean, and a key for x."""
-    key_z, key_x = jax.random.split(jax.random.fold_in(key, number[0].astype(jnp.uint32)))
+    high, low = number.astype(jnp.uint32)
+    key_z, key_x = jax.random.split(jax.random.fold_in(key, high * (1 << 16) + low))
     prior = generative.latent_distribution()
     z = jnp.asarray(prior.sample(key_z))
     return generative.decoder(z if temperature is None else prior.mean + temperature * (z - prior.mean)), key_x

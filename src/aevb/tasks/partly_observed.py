@@ -1,0 +1,104 @@
+"""Bounds and posteriors of rows of which some values are missing (NaN), given those that were observed.
+
+Paper: §2.1.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+
+from aevb.estimators import Terms, with_terms
+from aevb.learners.unamortized import OptimizedEncoder, StartingPosterior
+from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models.compilation import compiled
+from aevb.tasks.conditional import in_batches
+from aevb.tasks.observations import Missing
+from aevb.tasks.observed_models import observed_models
+
+NUM_STEPS = 400  # of the ascent that finds q(z) of a row
+
+
+def rows_with_holes(X: np.ndarray) -> np.ndarray:
+    """Return which rows of X (n, D) have a NaN, (n,)."""
+    if not np.issubdtype(X.dtype, np.floating):
+        return np.zeros(len(X), bool)
+    return np.any(np.isnan(X), axis=1)
+
+
+def by_completeness(X: np.ndarray, complete: Callable[[Any], Any], incomplete: Callable[[Any], Any]) -> Any:
+    """Return what one function says of the complete rows of X and another one of those with holes, in their order.
+
+    Args:
+        X: (n, D).
+        complete: Of rows without NaN; it returns a pytree of arrays with their number as leading axis.
+        incomplete: Of rows with NaN, likewise.
+    """
+    has_holes = rows_with_holes(X)
+    if not has_holes.any():
+        return complete(X)
+    if has_holes.all():
+        return incomplete(X)
+    places = np.argsort(np.argsort(has_holes, kind="stable"), kind="stable")  # of each row after the complete ones
+    parts = complete(X[~has_holes]), incomplete(X[has_holes])
+    return jax.tree.map(lambda *arrays: np.concatenate(arrays)[places], *parts)
+
+
+def given_observed(
+    generative: GenerativeModel, recognition: RecognitionModel | None, family: tuple[str, int] | None, bound: Callable
+) -> tuple[GenerativeModel, Any]:
+    r"""Return p(z) p(x_observed|z) and q(z|x_observed) of one row with NaN where it was not observed.
+
+    .. math:: q(z | x_o) = \arg\max_{q \in Q} E_q[\log p(x_o | z)] - D_{KL}(q \| p(z))
+
+    Args:
+        generative: p(z) p(x|z).
+        recognition: q(z|x), or None.
+        family: Q, a key of :data:`aevb.models.POSTERIORS`, and J; q is found by ascent on the row's own bound. None for
+            an encoder of the user's own: q is then the encoder at a guess of what is missing.
+        bound: The estimator to ascend.
+    """
+    observed, guess = observed_models((generative, recognition), Missing())
+    if family is None or recognition is None:
+        return observed, guess
+    return observed, RecognitionModel(OptimizedEncoder(observed, StartingPosterior(*family), bound, NUM_STEPS))
+
+
+def observed_bound_terms(models, x: np.ndarray, key: Array, bound: Callable, num_samples: int, progress=None) -> Terms:
+    """Return bounds of log p(x_observed) and their two terms, each (n,).
+
+    Args:
+        models: Of :func:`given_observed`.
+        x: (n, D) with NaN.
+        key: All randomness; a row's is a function of this one and of the row.
+        bound: Estimator of the bound.
+        num_samples: L.
+        progress: See :func:`aevb.tasks.conditional.in_batches`.
+    """
+
+    def of_batch(x, keys):
+        return _bound_terms(models, x, keys, bound=bound, num_samples=num_samples)
+
+    return in_batches(of_batch, x, key, progress)
+
+
+def observed_posterior(models, x: np.ndarray, key: Array, progress=None) -> Any:
+    """Return q(z|x_observed) of all rows (n, D), as a pytree of arrays that a distribution is made of."""
+    return in_batches(lambda x, keys: _posteriors(models[1], x), x, key, progress)
+
+
+@compiled("bound", "num_samples")
+def _bound_terms(models, x, keys, *, bound, num_samples):
+    generative, recognition = models
+
+    def of_row(x, key):
+        return with_terms(bound)(generative, recognition, x, recognition.noise(x).sample(key, (num_samples,)))
+
+    return jax.vmap(of_row)(x, keys)
+
+
+@compiled()
+def _posteriors(recognition, x):
+    return jax.vmap(recognition)(x)
