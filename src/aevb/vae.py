@@ -388,7 +388,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
         X = self._check_new_data(X, may_miss=True)
         if method == "importance":
-            self._check_encoder('method="importance"', 'use method="laplace", or "ais"')
+            self._check_encoder('method="importance"', 'use method="laplace" or "ais"')
         recognition = self._networks()[1] if method == "laplace" else self.recognition_
         models = self.generative_, recognition
         check_arguments(*models, method, num_samples, options)  # before anything is compiled
@@ -408,7 +408,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             given_observed = self._models_given_observed(recognition, searches=method == "importance")
             parts = (~has_holes, models), (has_holes, given_observed)
             found = [(rows, estimate_of(models, X[rows])) for rows, models in parts if rows.any()]
-            estimate = combined(found, self._n_features_out, num_samples)
+            estimate = combined(self.generative_, found, num_samples)
         for reason in estimate.warnings:
             warnings.warn(reason, UserWarning, stacklevel=2)
         return estimate

@@ -10,13 +10,13 @@ from aevb.arguments import check_options, check_parameter
 from aevb.arrays import on_device, row_keys
 from aevb.data.checks import check_rows
 from aevb.data.reading import read_array
+from aevb.inference.advice import Rung, reasons_for_doubt
 from aevb.inference.ais import SCHEDULES, ais
 from aevb.inference.densities import DENSITIES
 from aevb.inference.harmonic import harmonic
 from aevb.inference.importance import importance
 from aevb.inference.laplace import laplace
 from aevb.inference.parallel import SharedProgress, run_in_parallel
-from aevb.inference.pareto import k_hat_threshold
 from aevb.inference.quadrature import NUM_POINTS, quadrature
 from aevb.inference.result import LogLikelihood
 from aevb.models import GenerativeModel, RecognitionModel, has_real_support
@@ -33,8 +33,6 @@ METHODS: dict[str, Callable] = {
 OTHER_NAMES = {"iwae": "importance", "is": "importance", "harmonic": "hmc", "annealed": "ais", "grid": "quadrature"}
 # Rows at once: grids and kernels take more memory a row than chains do.
 BATCH_SIZES = {"importance": 128, "laplace": 128, "hmc": 256, "ais": 64, "quadrature": 32}
-_REMEDIES = {"importance": "method='laplace'"}
-RELIABLE_DIMENSIONS = 4  # of appendix D's estimator: "less then 5 dimensions"
 
 
 def log_likelihood(
@@ -108,17 +106,18 @@ def log_likelihood(
     parts = run_in_parallel(estimate_batch, starts, shared.stop)
     values, std_errors = (np.concatenate([part[i] for part in parts])[: len(x)] for i in (0, 1))
     diagnostics = {name: np.concatenate([part[2][name] for part in parts])[: len(x)] for name in parts[0][2]}
-    (J,) = generative.latent_distribution().event_shape
-    warnings = _warnings(method, J, num_samples, values, std_errors, diagnostics)
+    warnings = _doubts(generative, method, num_samples, values, std_errors, diagnostics)
     return LogLikelihood(values, std_errors, method, _effort(method, num_samples, options), diagnostics, warnings)
 
 
-def combined(parts: Sequence[tuple[np.ndarray, LogLikelihood]], latent_dim: int, num_samples: int) -> LogLikelihood:
+def combined(
+    generative: GenerativeModel, parts: Sequence[tuple[np.ndarray, LogLikelihood]], num_samples: int
+) -> LogLikelihood:
     """Return one estimate for all datapoints from those of parts of them, all by one method.
 
     Args:
+        generative: p(z) p(x|z).
         parts: Which datapoints a part is about, (N,) bool, and their estimate; each datapoint is in one part.
-        latent_dim: J.
         num_samples: Of each datapoint.
     """
     if len(parts) == 1:
@@ -132,8 +131,14 @@ def combined(parts: Sequence[tuple[np.ndarray, LogLikelihood]], latent_dim: int,
         name: np.concatenate([estimate.diagnostics[name] for estimate in estimates])[places]
         for name in first.diagnostics
     }
-    warnings = _warnings(first.method, latent_dim, num_samples, values, std_errors, diagnostics)
+    warnings = _doubts(generative, first.method, num_samples, values, std_errors, diagnostics)
     return LogLikelihood(values, std_errors, first.method, first.effort, diagnostics, warnings)
+
+
+def _doubts(generative, method, num_samples, values, std_errors, diagnostics):
+    prior = generative.latent_distribution()
+    rung, (J,) = Rung(method, num_samples), prior.event_shape
+    return reasons_for_doubt(rung, J, values, std_errors, diagnostics, is_real=has_real_support(prior))
 
 
 def check_arguments(generative, recognition, method: str, num_samples: int, options: dict) -> None:
@@ -147,13 +152,13 @@ def check_arguments(generative, recognition, method: str, num_samples: int, opti
     if method == "importance" and recognition is None:
         raise ValueError(
             'method="importance" samples from the encoder, and recognition is None. '
-            'Give a recognition model, or use method="ais" or "hmc", which need none.'
+            'Give a recognition model, or use method="laplace" or "ais", which need none.'
         )
     (J,) = generative.latent_distribution().event_shape
     if method == "quadrature" and J not in NUM_POINTS:
         raise ValueError(
             f'method="quadrature" integrates over one or two latent dimensions, and the model has {J}. '
-            'Use method="ais" or "importance".'
+            'Use method="importance", "laplace" or "ais".'
         )
     if method != "importance" and not has_real_support(generative.latent_distribution()):
         raise ValueError(
@@ -187,33 +192,3 @@ def _effort(method, num_samples, options):
     if method == "ais":
         return f"{options.get('num_chains', 16)} chains of {num_samples:,} temperatures"
     return f"{num_samples:,} samples"
-
-
-def _warnings(method, latent_dim, num_samples, values, std_errors, diagnostics) -> tuple[str, ...]:
-    """Say what speaks against the numbers."""
-    found = []
-
-    def warn(is_bad, text):
-        if (count := int(np.sum(is_bad))) > 0:
-            found.append(f"{text} at {count:,} of {len(values):,} datapoints")
-
-    if method == "hmc" and latent_dim > RELIABLE_DIMENSIONS:
-        found.append(
-            f"the estimator of appendix D is reliable below 5 latent dimensions, and the model has {latent_dim}: "
-            'use method="ais"'
-        )
-    warn(~np.isfinite(values), "the estimate is not finite")
-    if "k_hat" in diagnostics:
-        limit = k_hat_threshold(num_samples)
-        warn(
-            diagnostics["k_hat"] > limit,
-            f"k-hat is above {limit:.2f}, so a few samples carry the estimate: values are probably too low and their "
-            f"errors too small; use {_REMEDIES.get(method, 'more samples')} or method='ais'",
-        )
-    if "r_hat" in diagnostics:
-        warn(diagnostics["r_hat"] > 1.05, "chains disagree (r-hat above 1.05): raise num_tuning or num_samples")
-    if method == "ais":
-        warn(std_errors > 0.5, "chains disagree by more than half a nat: raise num_samples")
-    if method == "quadrature":
-        warn(std_errors > 1e-3, "the grid is too coarse by more than 0.001 nat: raise num_points")
-    return tuple(found)
