@@ -1,7 +1,10 @@
 """Every command, end to end, on scikit-learn's digits and wine with tiny networks; they share one run each."""
 
+import csv
 import json
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -47,7 +50,9 @@ def table(tmp_path_factory):
         "--optimizer",
         "sgd",
     ]
-    assert run(["fit", str(out / "wine.csv"), *options, "--out", str(out), "--name", "mine", "--quiet"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(out)
+        assert run(["fit", "wine.csv", *options, "--out", ".", "--name", "mine", "--quiet"]) == 0
     return out / "mine"
 
 
@@ -107,8 +112,15 @@ def test_encode_and_reconstruct(folder, tmp_path, capsys):
     np.testing.assert_allclose(codes, expected, rtol=1e-5, atol=1e-6)
     assert run(["reconstruct", str(folder), str(tmp_path / "x.npy")]) == 0
     assert np.load(folder / "reconstructed_rows.npy").shape == (20, 64)
+    capsys.readouterr()
     assert run(["reconstruct", str(folder), str(tmp_path / "x.npy"), "--output", str(tmp_path / "x.png")]) == 0
     assert imread(tmp_path / "x.png").std() > 0
+    assert capsys.readouterr().out == f"Drew 20 rows (original above reconstruction) to {tmp_path / 'x.png'}\n"
+    np.save(tmp_path / "x.npy", np.repeat(levels, 3, axis=0))
+    assert (
+        run(["reconstruct", str(folder), str(tmp_path / "x.npy"), "--output", str(tmp_path / "x.png"), "--json"]) == 0
+    )
+    assert json.loads(capsys.readouterr().out)["rows_shown"] == 50
     np.save(tmp_path / "x.npy", levels[:, :5])
     assert run(["encode", str(folder), str(tmp_path / "x.npy")]) == 2
     assert "5 features" in capsys.readouterr().err
@@ -141,7 +153,7 @@ def test_denoise_inpaint_and_super_resolve(tmp_path, capsys):
 
 def evaluate(folder, method, capsys):
     # As many samples as `fit` takes: one program serves both.
-    options = ["--method", method, "--rows", "100", "--num-samples", "500", "--json"]
+    options = ["--method", method, "--num-samples", "500", "--json"]
     assert run(["evaluate", str(folder), *options]) == 0
     found = json.loads(capsys.readouterr().out)
     kept = json.loads((folder / "evaluation.json").read_text())[f"held out, {method}"]
@@ -194,11 +206,75 @@ def test_the_report_needs_nothing_else_and_says_what_it_is_about(folder):
         f"{metrics['held_out_log_likelihood']['value']:,.1f}".replace("-", "−"),
         "binary draws of the grey levels, made once",
         "179 of 1797 rows",
-        f"aevb fit --config {folder / 'config.toml'}",
+        shlex.join(["aevb", "fit", "--config", str(folder / "config.toml")]),
         "Is it memorizing?",
         metrics["versions"]["jax"],
     ):
         assert said in page
+
+
+def test_a_run_can_be_used_from_any_folder(table, tmp_path, monkeypatch, capsys):
+    """The data were given by a relative path."""
+    copied = shutil.copytree(table, tmp_path / "copy")
+    config = (table / "config.toml").read_text()
+    assert f'source = "{table.parent / "wine.csv"}"' in config
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("aevb.report.pictures.PICTURES", {})
+    for folder in (table, copied):
+        assert run(["report", str(folder)]) == 0
+    (copied / "config.toml").write_text(config.replace("wine.csv", "gone.csv"))
+    capsys.readouterr()
+    assert run(["report", "copy"]) == 2
+    assert "if they have moved, edit source in copy/config.toml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../../escape", "a/b", "/tmp/x", "..", ".", "", "a\\b"])
+def test_a_run_stays_inside_of_out(name, tmp_path, capsys):
+    assert run(["fit", "digits", "--name", name, "--out", str(tmp_path / "runs")]) == 2
+    assert f"expected the name of a folder inside {tmp_path / 'runs'}" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_of_a_run_is_named_like_its_data():
+    from aevb.cli.fit import _folder_name
+
+    assert _folder_name(None, "data/wine.csv", "runs") == "wine"
+    assert _folder_name(None, "..", "runs") not in ("..", "")
+    assert _folder_name(None, "/", "runs") == "data"
+
+
+def test_errors_are_json_if_json_was_asked_for(tmp_path, capsys):
+    for command in (["sample", str(tmp_path), "--json"], ["sample", "--jsn", "--json"], ["fit", "--json"]):
+        assert run(command) == 2
+        captured = capsys.readouterr()
+        (line,) = captured.out.splitlines()
+        assert captured.err == f"aevb: {json.loads(line)['error']}\n"
+    assert run(["sample", str(tmp_path)]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_codes_have_labels_and_file_names_beside_them(folder, table, tmp_path, capsys):
+    from PIL import Image
+
+    for number, image in enumerate(DIGITS[:4]):
+        place = tmp_path / "pictures" / "ab"[number % 2] / f"one, {number}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray((image * 255).astype(np.uint8).reshape(8, 8)).save(place)
+    output = tmp_path / "z.csv"
+    assert run(["encode", str(folder), str(tmp_path / "pictures"), "--output", str(output)]) == 0
+    with open(output, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["file"], row["label"]) for row in rows] == [
+        ("a/one, 0.png", "a"), ("a/one, 2.png", "a"), ("b/one, 1.png", "b"), ("b/one, 3.png", "b")
+    ]  # fmt: skip
+    assert run(["encode", str(folder), str(tmp_path / "pictures")]) == 0
+    with open(folder / "codes_rows.csv", newline="") as file:
+        assert [row["file"] for row in csv.DictReader(file)] == [row["file"] for row in rows]
+    codes = np.array([[row["z1"], row["z2"]] for row in rows], np.float32)
+    np.testing.assert_array_equal(np.load(folder / "codes.npy"), codes)
+    assert run(["encode", str(table), str(table.parent / "wine.csv"), "--output", str(output)]) == 0
+    assert output.read_text().splitlines()[0] == "target,z1,z2,z3"
+    assert output.read_text().splitlines()[1].startswith("class 0,")
 
 
 @pytest.mark.thorough
@@ -239,7 +315,7 @@ def test_numbers_are_written_in_all_their_digits(tmp_path):
 
     rows = np.array([[1001297.2165, 0.1, 1 / 3], [1e-300, -0.0, 1e30]])
     for dtype in (np.float64, np.float32):
-        _write(tmp_path / "x.csv", rows.astype(dtype), lambda _: ["a", "b", "c"], None)
+        _write(tmp_path / "x.csv", rows.astype(dtype), ["a", "b", "c"])
         found = np.loadtxt(tmp_path / "x.csv", delimiter=",", skiprows=1, dtype=dtype)
         np.testing.assert_array_equal(found, rows.astype(dtype))
     assert (tmp_path / "x.csv").read_text().splitlines()[1].endswith(",0.1,0.33333334")  # and no more than those
@@ -273,7 +349,7 @@ def test_a_table_is_shown_by_its_columns(table, tmp_path, capsys):
         (["fit", "--config", "unknown.toml"], "unknown.toml: [model] latent_dims: VAE has no such argument"),
         (["fit", "words.csv"], "words.csv: line 3, column 'b': 'x' is not a number"),
         (["fit", "hole.csv"], "hole.csv: the value at row 1, column 'b' is nan"),
-        (["sample", "nowhere"], "nowhere is not the folder of a run"),
+        (["sample", "nowhere"], "nowhere is not a run folder"),
         (["data", "get", "mnits"], "Did you mean 'mnist'"),
     ],
 )

@@ -46,10 +46,10 @@ def test_a_run_is_complete_and_says_how_its_numbers_came_about(tmp_path, capsys)
         assert len(list(csv.DictReader(file))) == 2
 
     out = capsys.readouterr().out
-    assert "1,618 to learn from, 179 kept aside" in out
+    assert "1,618 for training, 179 held out" in out
     assert "Likelihood: bernoulli, because the values in [0, 1] are mostly near 0 and 1, as ink on paper" in out
     assert f"{bound['value']:.1f}" in out
-    assert out.splitlines()[-1] == f"The results are in {folder}: open {folder / 'report.html'}"
+    assert out.splitlines()[-1] == f"Results are in {folder}. Open {folder / 'report.html'}"
     assert "binarized" in out
     assert '<a href="explorer.html">' in (folder / "report.html").read_text(encoding="utf-8")
 
@@ -72,7 +72,7 @@ def test_ctrl_c_while_learning_still_draws(tmp_path, monkeypatch, capsys):
     assert load(tmp_path / "demo-2" / "model").stopped_because_ == "interrupted"
     out = capsys.readouterr().out
     assert "interrupted" in out
-    assert "demo holds an earlier run" in out
+    assert "demo already contains a run" in out
 
 
 def test_ctrl_c_before_learning_leaves_nothing(tmp_path, monkeypatch):

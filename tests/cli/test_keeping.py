@@ -15,20 +15,21 @@ import numpy as np
 import pytest
 
 from aevb import load
-from aevb.cli import learn, run
+from aevb.cli import run
 from aevb.data import load_dataset
+from aevb.report.report import write_results
 from aevb.training.checkpoint import locked
 from aevb.training.diagnosis import DivergedError
 from aevb.training.progress import Progress
 
 DIGITS = load_dataset("digits").rows
-WRITE_RESULTS = learn.write_results
+WRITE_RESULTS = write_results
 TINY = ["digits", "--latent-dim", "2", "--hidden", "10", "--quiet"]
 
 
 @pytest.fixture(autouse=True)
 def _few_pictures(monkeypatch):
-    monkeypatch.setattr("aevb.cli.learn.write_results", lambda *_: {"epochs": 0, "training_seconds": 0})
+    monkeypatch.setattr("aevb.report.report.write_results", lambda *_, **__: {"epochs": 0, "training_seconds": 0})
     monkeypatch.setattr("aevb.cli.learn._say_numbers", lambda *_: None)
 
 
@@ -65,9 +66,9 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_end(tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         interrupt_after(2, patch)
         assert run(["fit", *epochs, "--name", "cut"]) == 130
-    assert f"Go on with: aevb fit --resume {tmp_path / 'cut'}" in capsys.readouterr().out
+    assert f"Continue with: aevb fit --resume {tmp_path / 'cut'}" in capsys.readouterr().out
     assert run(["fit", "--resume", str(tmp_path / "cut")]) == 0
-    assert f"Going on with {tmp_path / 'cut'} from 2,800 samples." in capsys.readouterr().out
+    assert f"Resuming {tmp_path / 'cut'} after 2,800 samples." in capsys.readouterr().out
     same(tmp_path / "cut", tmp_path / "whole")
     assert (tmp_path / "cut" / "config.toml").read_text() == (tmp_path / "whole" / "config.toml").read_text().replace(
         "whole", "cut"
@@ -81,7 +82,7 @@ def test_a_second_ctrl_c_waits_until_the_model_is_saved(tmp_path, monkeypatch, c
     monkeypatch.setattr("aevb.cli.interruptions.PATIENCE", 1e9)
     interrupt_after(2, monkeypatch, then=lambda: signal.raise_signal(signal.SIGINT))
     assert run(["fit", *TINY, "--out", str(tmp_path)]) == 130
-    assert "holds the model" in capsys.readouterr().err
+    assert "contains the model" in capsys.readouterr().err
     assert load(tmp_path / "digits" / "model").stopped_because_ == "interrupted"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -89,9 +90,9 @@ def test_a_second_ctrl_c_waits_until_the_model_is_saved(tmp_path, monkeypatch, c
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["digits"], "leave out the data"),
-        (["--latent-dim", "3"], "leave out --latent-dim"),
-        (["--config", "x.toml", "--name", "x"], "leave out --config, --name"),
+        (["digits"], "remove the data"),
+        (["--latent-dim", "3"], "remove --latent-dim"),
+        (["--config", "x.toml", "--name", "x"], "remove --config, --name"),
     ],
 )
 def test_a_run_goes_on_as_it_was_begun(more, words, tmp_path, capsys):
@@ -123,7 +124,7 @@ def test_a_signal_that_was_lost_can_be_sent_again(monkeypatch):
 
 def test_what_is_no_run_cannot_go_on(tmp_path, capsys):
     assert run(["fit", "--resume", str(tmp_path / "nothing")]) == 2
-    assert "is not the folder of a run" in capsys.readouterr().err
+    assert "is not a run folder" in capsys.readouterr().err
     assert run(["fit", *TINY, "--checkpoint-every", "-1", "--out", str(tmp_path)]) == 2
     assert "checkpoint_every=-1" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
@@ -172,7 +173,7 @@ def test_a_disk_that_fills_up_costs_nothing(fails, tmp_path, monkeypatch, capsys
     said = capsys.readouterr().err
     assert "No space left on device" in said
     assert said.count("\n") == 1
-    kept = re.search(r"What was learned is kept in (\S+);", said)
+    kept = re.search(r"The model so far was saved to (\S+);", said)
     assert kept is not None
     assert kept[1].startswith(str(folder if fails == "checkpoints" else elsewhere))
     assert len(load(kept[1]).history_) == 2
@@ -214,7 +215,7 @@ def test_a_finished_model_is_not_replaced_by_a_new_beginning(more, tmp_path, cap
     assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path), "--checkpoint-every", "never"]) == 0
     assert run(["fit", "--resume", str(tmp_path / "digits"), *more]) == 2
     said = capsys.readouterr().err
-    assert ("leave out --checkpoint-every never" if more else "nothing to go on with") in said
+    assert ("remove --checkpoint-every never" if more else "no checkpoints to continue from") in said
     assert len(load(tmp_path / "digits" / "model").history_) == 2
 
 
@@ -227,7 +228,10 @@ def test_a_damaged_model_is_written_anew(tmp_path, capsys):
     assert run(["sample", str(tmp_path)]) == 2
     assert f"it has no config.toml. Runs in {tmp_path}: digits." in capsys.readouterr().err
     assert run(["sample", str(folder)]) == 2
-    assert f"its checksum is not the one in model.json. aevb fit --resume {folder}" in capsys.readouterr().err
+    assert (
+        f"its checksum is not the one in model.json. To write it again: aevb fit --resume {folder}"
+        in capsys.readouterr().err
+    )
     assert run(["fit", "--resume", str(folder)]) == 0
     np.testing.assert_array_equal(load(folder / "model").transform(DIGITS), codes)
     shutil.rmtree(folder / "checkpoints")
@@ -282,7 +286,7 @@ def test_a_signal_waits_until_the_model_is_saved(first, second, tmp_path, monkey
     finally:
         signal.signal(signal.SIGTERM, before)
     assert sent == [second]
-    assert "holds the model" in capsys.readouterr().err
+    assert "contains the model" in capsys.readouterr().err
     assert len(load(tmp_path / "digits" / "model").history_) == (
         3 if first is None else 1
     )  # the second epoch was not recorded
@@ -318,7 +322,7 @@ def test_a_run_that_diverges_at_once_says_so_and_has_its_report(tmp_path, monkey
     monkeypatch.setattr("aevb.training.feed.MAX_CHUNK_STEPS", 4)
     monkeypatch.setattr("aevb.training.loop.check_finite", check)
     monkeypatch.setattr("aevb.training.loop.diagnose", lambda error, *_: error)
-    monkeypatch.setattr("aevb.cli.learn.write_results", WRITE_RESULTS)
+    monkeypatch.setattr("aevb.report.report.write_results", WRITE_RESULTS)
     assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path)]) == 0
     assert "Note: The reconstruction became nan at step" in capsys.readouterr().err
     assert load(tmp_path / "digits" / "model").stopped_because_ == "diverged"
@@ -339,7 +343,7 @@ def test_a_run_ended_from_outside_goes_on_to_the_same_end(number, tmp_path):
     assert process.returncode == {signal.SIGKILL: -9}.get(number, 130)
     assert "Traceback" not in err
     if number in (signal.SIGINT, signal.SIGTERM):
-        assert out.splitlines()[-1].startswith(f"The results are in {tmp_path / 'digits'}")
+        assert out.splitlines()[-1].startswith(f"Results are in {tmp_path / 'digits'}")
     if number != signal.SIGKILL:
         assert load(tmp_path / "digits" / "model").stopped_because_ == "interrupted"
     assert run(["fit", "--resume", str(tmp_path / "digits"), "--quiet"]) == 0
@@ -391,6 +395,6 @@ def test_a_folder_that_becomes_read_only_costs_nothing(tmp_path, capsys, monkeyp
     monkeypatch.setattr(Progress, "advance", forbid)
     assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(folder)]) == 2
     said = capsys.readouterr().err
-    kept = re.search(r"What was learned is kept in (\S+);", said)
+    kept = re.search(r"The model so far was saved to (\S+);", said)
     assert kept is not None, said
     assert len(load(kept[1]).history_) == 2

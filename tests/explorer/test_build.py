@@ -73,7 +73,7 @@ def test_what_is_embedded(digits_page):
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"posterior": "flow"}, "posterior='flow'"), ({"decoder": lambda z: z}, "decoder: the model has one of its own")],
+    [({"posterior": "flow"}, "posterior='flow'"), ({"decoder": lambda z: z}, "has its own decoder")],
 )
 def test_models_without_a_page_are_refused(random_vae, change, said):
     vae = random_vae(6)
@@ -135,7 +135,7 @@ def test_the_command(run_folder, capsys, monkeypatch):
     (run_folder / "report.html").write_text("<p>one</p><!-- explorer --><!-- /explorer --><p>two</p>")
     assert run(["explore", str(run_folder), "--rows", "50"]) == 0
     page = run_folder / "explorer.html"
-    assert f"The page is {page}" in capsys.readouterr().out
+    assert f"The interactive page is {page}" in capsys.readouterr().out
     assert opened == [page.as_uri()]
     assert '"num_held_out":25' in page.read_text(encoding="utf-8")
     for _ in range(2):  # the link comes once

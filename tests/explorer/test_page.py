@@ -67,7 +67,7 @@ def test_a_dot_shows_its_picture_and_can_be_put_in(visit, digits_page):
     opened.rest()
     opened.page.mouse.move(x, y)
     opened.page.locator("#tip").wait_for(state="visible")
-    assert "kept aside" in opened.text("#tip")
+    assert "held out" in opened.text("#tip")
     opened.page.mouse.click(x, y)
     opened.rest()
     assert opened.value("values.source") == number
@@ -84,7 +84,7 @@ def test_a_dot_shows_its_picture_and_can_be_put_in(visit, digits_page):
 def test_epsilon_is_drawn_again_and_z_is_mu_plus_sigma_epsilon(visit, digits_page):
     opened = visit(digits_page)
     seed, draws = opened.value("values.epsilonSeed"), opened.value("[...app.draws]")
-    opened.page.get_by_role("button", name="Roll ε").click()
+    opened.page.get_by_role("button", name="Draw ε").click()
     opened.until(f"values.epsilonSeed !== {seed}")
     expected = opened.value("[...app.q.mu].map((mu, j) => mu + app.q.sigma[j] * app.epsilon()[j])")
     np.testing.assert_allclose(opened.vector("z"), expected, atol=1e-5)
@@ -96,7 +96,7 @@ def test_epsilon_is_drawn_again_and_z_is_mu_plus_sigma_epsilon(visit, digits_pag
 
 def test_drawing_rubbing_out_and_noise(visit, digits_page):
     opened = visit(digits_page)
-    opened.page.get_by_role("button", name="Nothing").click()
+    opened.page.get_by_role("button", name="Clear").click()
     opened.rest()
     assert opened.vector("x").sum() == 0
     opened.drag("#pad", (0.5, 0.15), (0.5, 0.85))
@@ -105,7 +105,7 @@ def test_drawing_rubbing_out_and_noise(visit, digits_page):
     assert drawn.reshape(8, 8)[:, 0].max() == 0
     np.testing.assert_allclose(opened.vector("z"), opened.value("[...app.model.encode(values.x).mu]"), atol=1e-5)
 
-    opened.page.get_by_label("Rub out").check()
+    opened.page.get_by_label("Mark as missing").check()
     opened.drag("#pad", (0.1, 0.75), (0.9, 0.75))
     missing = opened.vector("missing").reshape(8, 8)
     assert missing[6].sum() >= 6
@@ -140,7 +140,7 @@ def test_walks_samples_and_temperature(visit, digits_page):
     opened.rest()
     expected = 0.75 * opened.vector("from") + 0.25 * opened.vector("to")
     np.testing.assert_allclose(opened.vector("z"), expected, atol=1e-5)
-    opened.page.get_by_role("button", name="B is here").click()
+    opened.page.get_by_role("button", name="Set B").click()
     opened.rest()
     np.testing.assert_allclose(opened.vector("to"), expected, atol=1e-5)
     opened.page.get_by_role("button", name="z₂ = −1.5").click()
@@ -164,14 +164,14 @@ STATE = """(() => { const plain = {}; for (const [name, value] of Object.entries
 def test_a_shared_link_opens_what_was_seen(visit, digits_page):
     opened = visit(digits_page)
     opened.drag("#pad", (0.2, 0.2), (0.8, 0.3))
-    opened.page.get_by_label("Rub out").check()
+    opened.page.get_by_label("Mark as missing").check()
     opened.drag("#pad", (0.1, 0.9), (0.6, 0.9))
     opened.until(COMPLETED)
     opened.drag("#plane", (0.5, 0.5), (0.3, 0.6))
     opened.page.get_by_label("Zoom in").click()
     opened.page.get_by_label("temperature").fill("0.7")
     opened.page.get_by_label("data", exact=True).uncheck()
-    opened.page.get_by_role("button", name="A is here").click()
+    opened.page.get_by_role("button", name="Set A").click()
     opened.rest()
     opened.page.get_by_role("button", name="Share this view").click()
     link = opened.page.get_by_label("Link", exact=True).input_value()
@@ -237,7 +237,7 @@ def test_by_keys_alone(visit, digits_page):
     tab_to("input[name=tool]")
     keys.press("ArrowRight")
     keys.press("ArrowRight")
-    assert opened.page.get_by_label("Rub out").is_checked()
+    assert opened.page.get_by_label("Mark as missing").is_checked()
     tab_to("#roll")
     seed = opened.value("values.epsilonSeed")
     keys.press("Enter")
@@ -279,7 +279,7 @@ def test_a_phone(visit, digits_page, scheme):
     view, z = opened.value("values.view"), opened.vector("z")
     assert z[0] == pytest.approx(view["x"] + 0.6 * view["span"], abs=0.05 * view["span"])
     assert opened.page.evaluate("scrollY") == scrolled  # the finger dragged z, not the page
-    opened.page.get_by_role("button", name="Nothing").tap()
+    opened.page.get_by_role("button", name="Clear").tap()
     swipe("#pad", (0.5, 0.2), (0.5, 0.5), (0.5, 0.8))
     assert opened.vector("x").max() > 0.9
     assert pixels(opened, "#input")[0] == (255 if scheme == "light" else 0x10)

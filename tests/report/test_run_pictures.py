@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from aevb.inference.diagnostics import ActiveUnits
 from aevb.report.columns import column_histograms, column_reconstructions
 from aevb.report.nearest import nearest_rows
 from aevb.report.pictures import _of_each_label
@@ -33,7 +34,9 @@ def test_pictures_of_tables(tmp_path):
 
 @pytest.mark.parametrize("variances", [[1.0, 0.5, 1e-9], np.zeros(30), [0.3]])
 def test_active_units_of_any_model(tmp_path, variances):
-    assert imread(active_units(variances, 0.01, tmp_path / "units.png")).std() > 0
+    variances = np.asarray(variances)
+    units = ActiveUnits(variances, variances > 0.01)
+    assert imread(active_units(units, tmp_path / "units.png")).std() > 0
 
 
 def test_rows_to_show_run_twice_through_the_labels():

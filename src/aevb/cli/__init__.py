@@ -1,6 +1,7 @@
 """The command `aevb`. Each subcommand is a function in a file of its own.
 
-Exit codes: 0; 2 for bad input, with a message in one line; 130 after Ctrl-C.
+Exit codes: 0; 2 for bad input, with a message on one line; 130 after Ctrl-C. With --json a failed
+command also prints {"error": "..."} to standard output, so that there is always one JSON object to parse.
 """
 
 import os
@@ -11,32 +12,35 @@ import cyclopts
 
 from aevb import __version__
 from aevb.cli.interruptions import end_as_by_ctrl_c, fall_silent
-from aevb.cli.talk import is_about_input, print_line
+from aevb.cli.talk import Talk, is_about_input
 
 app = cyclopts.App(
     name="aevb",
     help="Deep latent-variable models learned by Auto-Encoding Variational Bayes.",
     version=__version__,
-    suppress_keyboard_interrupt=False,  # it would end without a word
+    suppress_keyboard_interrupt=False,  # Cyclopts would exit without a message
 )
 
 # Imported when they are called: `aevb --help` stays quick.
 _COMMANDS = {
-    "demo": ("aevb.cli.demo:demo", "Learn handwritten digits with two latent variables, and draw what was learned."),
-    "fit": ("aevb.cli.fit:fit", "Learn a model of data, and write a report about it."),
+    "demo": (
+        "aevb.cli.demo:demo",
+        "Train a model of handwritten digits with two latent variables, and show the results.",
+    ),
+    "fit": ("aevb.cli.fit:fit", "Train a model of your data, and write a report."),
     "sample": ("aevb.cli.apply:sample", "Draw new rows from a model."),
-    "encode": ("aevb.cli.apply:encode", "Write the latent codes of data."),
-    "reconstruct": ("aevb.cli.apply:reconstruct", "Write what a model makes of data."),
-    "denoise": ("aevb.cli.restore:denoise", "Write the clean rows behind noisy ones."),
+    "encode": ("aevb.cli.apply:encode", "Encode data: write its latent codes."),
+    "reconstruct": ("aevb.cli.apply:reconstruct", "Encode and decode data: write its reconstructions."),
+    "denoise": ("aevb.cli.restore:denoise", "Remove noise from data."),
     "inpaint": ("aevb.cli.restore:inpaint", "Fill in what is missing in data."),
-    "super-resolve": ("aevb.cli.restore:super_resolve", "Write large images for small ones."),
+    "super-resolve": ("aevb.cli.restore:super_resolve", "Increase the resolution of images."),
     "evaluate": ("aevb.cli.evaluate:evaluate", "Estimate log p(x) of data, with error bars."),
-    "explore": ("aevb.cli.explore:explore", "Make a page to explore a model in the browser, and open it."),
-    "plot": ("aevb.cli.report:plot", "Draw the pictures of a run again."),
-    "report": ("aevb.cli.report:report", "Write the report of a run again."),
-    "reproduce": ("aevb.cli.reproduce:reproduce", "Make the figures of the paper, and judge its claims."),
-    "data": ("aevb.cli.data:data", "List data sets, and download them."),
-    "doctor": ("aevb.cli.doctor:doctor", "Say what is installed here, for a bug report."),
+    "explore": ("aevb.cli.explore:explore", "Create an interactive page of a model, and open it in the browser."),
+    "plot": ("aevb.cli.report:plot", "Redraw the pictures of a run."),
+    "report": ("aevb.cli.report:report", "Rewrite the report of a run."),
+    "reproduce": ("aevb.cli.reproduce:reproduce", "Reproduce the figures and claims of the paper."),
+    "data": ("aevb.cli.data:data", "List and download data sets."),
+    "doctor": ("aevb.cli.doctor:doctor", "Print what is installed, for a bug report."),
     "families": ("aevb.cli.families:families", "Draw the reparameterized families."),
 }
 for _name, (_path, _help) in _COMMANDS.items():
@@ -47,9 +51,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
     end_as_by_ctrl_c()
     code = run(arguments)
-    if code == 130:  # an interrupted compiler may crash when it is taken down with care (seen: 5 of 22)
+    if code == 130:  # an interrupted compiler may crash during a normal shutdown (seen: 5 of 22)
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError):  # nobody reads any more
+            with suppress(OSError):  # the reader is gone
                 stream.flush()
         os._exit(code)
     raise SystemExit(code)
@@ -57,26 +61,27 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command; return its exit code."""
+    talk = Talk(as_json="--json" in (sys.argv[1:] if arguments is None else arguments))
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
-        return _refuse(error)
+        return _refuse(error, talk)
     except KeyboardInterrupt:
-        print_line("Interrupted.", sys.stderr)
+        talk.fail("Interrupted.")
         return 130
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else _refuse(stop.code)
+        return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else _refuse(stop.code, talk)
     except BrokenPipeError:  # of `aevb ... | head`
         fall_silent(sys.stdout.fileno())
         return 0
     except (ValueError, OSError, ModuleNotFoundError, FloatingPointError, AttributeError) as error:
         if os.environ.get("AEVB_DEBUG") or not is_about_input(error):
             raise
-        return _refuse(error)
+        return _refuse(error, talk)
     return 0
 
 
-def _refuse(message):
+def _refuse(message, talk):
     words = " ".join([str(message), *getattr(message, "__notes__", ())]).split()
-    print_line(f"aevb: {' '.join(words)}", sys.stderr)
+    talk.fail(" ".join(words), "aevb: ")
     return 2

@@ -1,4 +1,4 @@
-"""`aevb sample`, `encode` and `reconstruct`: what a trained model does with data, into a file."""
+"""`aevb sample`, `encode` and `reconstruct`: apply a model, and write the result to a file."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +12,8 @@ from aevb.cli.output import check_output
 from aevb.cli.run_folder import Run, open_run
 from aevb.cli.talk import InputError, Json, Quiet, Talk, is_about_input, whole
 from aevb.cli.waiting import waiting
+
+MAX_SHOWN = 50  # images in a picture
 
 
 def sample(
@@ -29,10 +31,10 @@ def sample(
     Args:
         run: Folder of the run.
         num_samples: Number of rows.
-        mean: Whether to write the decoder's means instead of draws from them.
-        seed: Of the draws.
-        output: A .npy, .csv or .png file (which shows images); drawn_samples.npy in the run's folder if not given.
-        quiet: Say only where the results are.
+        mean: Write the decoder's means instead of draws.
+        seed: Random seed of the draws.
+        output: A .npy, .csv or, for images, .png file; by default drawn_samples.npy in the run folder.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     opened, output = _open(run, output, "drawn_samples.npy", pictures=True)
@@ -40,34 +42,43 @@ def sample(
     if output.suffix == ".png":
         _draw(output, opened, {"new": rows})
     else:
-        _write(output, rows, _column_names, opened)
+        _write(output, rows, _column_names(opened))
     what = "means" if mean else "draws"
     facts = {"rows": num_samples, "columns": rows.shape[1], "what": what, "seed": seed}
     Talk(quiet, json).end(f"Wrote {num_samples:,} {what} to {output}", {"output": output, **facts})
 
 
 def encode(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = False, json: Json = False) -> None:
-    """Write the latent codes of data: posterior means, a row for each row.
+    """Encode data: write posterior means, one row of codes per row of data.
+
+    Labels, and the names of picture files, are written beside the codes: as columns of a .csv file, or to a second file
+    beside a .npy file.
 
     Args:
         run: Folder of the run.
         data: Name of a data set, or a file, as for `aevb fit`.
-        output: A .npy or .csv file; codes.npy in the run's folder if it is not given.
-        quiet: Say only where the results are.
+        output: A .npy or .csv file; by default codes.npy in the run folder.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
-    apply(run, data, Task("codes.npy", lambda run, X: run.vae.transform(X), _code_names), output, Talk(quiet, json))
+    apply(
+        run,
+        data,
+        Task("codes.npy", lambda run, X: run.vae.transform(X), _code_names, with_row_names=True),
+        output,
+        Talk(quiet, json),
+    )
 
 
 def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = False, json: Json = False) -> None:
-    """Write what a model makes of data: the decoder's mean at the code of each row.
+    """Encode and decode data: write the decoder's mean at the code of each row.
 
     Args:
         run: Folder of the run.
         data: Name of a data set, or a file, as for `aevb fit`.
-        output: A .npy, .csv or .png file (which shows the first images and what became of them);
-            reconstructed_rows.npy in the run's folder if not given.
-        quiet: Say only where the results are.
+        output: A .npy, .csv or .png file (which shows the first 50 images and their reconstructions); by default
+            reconstructed_rows.npy in the run folder.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     task = Task("reconstructed_rows.npy", lambda run, X: run.vae.reconstruct(X), bands=("original", "reconstruction"))
@@ -77,38 +88,58 @@ def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quie
 class Task(NamedTuple):
     """What a command does with rows."""
 
-    file: str  # where the result goes if nothing is said
+    file: str  # default name of the output file
     compute: Callable  # of the run and the rows
-    names: Callable | None = None  # of the result's columns, of the run; None for those of the data
+    names: Callable | None = None  # of the result's columns, given the run; None for those of the data
     bands: tuple[str, str] | None = None  # names of rows and result in a picture; None if there is none
-    is_raw: bool = False  # whether the rows are no data as the model knows them: they are taken as they come
+    is_raw: bool = False  # whether the rows are used as they are, without binarization
+    with_row_names: bool = False  # whether files and labels of the rows are written beside the result
 
 
 def apply(run: Path, data: str, task: Task, output: Path | None, talk: Talk) -> None:
-    """Do something with each row of data, and write the result.
+    """Apply a task to each row of data, and write the result.
 
     Raises:
-        ValueError: Something given cannot be used; nothing has been written then.
+        ValueError: An argument is not valid; nothing has been written.
     """
     opened, output = _open(run, output, task.file, pictures=task.bands is not None)
     with waiting("Reading the data"), talk.notes():
-        rows = read_rows(opened, data, is_raw=task.is_raw)
+        rows, row_names = read_named_rows(opened, data, is_raw=task.is_raw)
     with waiting("Computing"), talk.notes(), naming(data):
         result = task.compute(opened, rows)
     if output.suffix == ".png" and task.bands:
         _draw(output, opened, dict(zip(task.bands, (rows, result), strict=True)))
-    else:
-        _write(output, result, task.names or _column_names, opened)
-    facts = {"rows": len(result), "columns": result.shape[1]}
-    talk.end(f"Wrote {len(result):,} rows of {result.shape[1]} to {output}", {"output": output, **facts})
+        shown = min(len(result), MAX_SHOWN)
+        what = f"{shown:,}" if shown == len(result) else f"the first {shown:,} of {len(result):,}"
+        above, below = task.bands
+        facts = {"output": output, "rows": len(result), "rows_shown": shown}
+        return talk.end(f"Drew {what} rows ({above} above {below}) to {output}", facts)
+    names = row_names if task.with_row_names else {}
+    message = f"Wrote {len(result):,} rows of {result.shape[1]} to {output}"
+    facts = {"output": output, "rows": len(result), "columns": result.shape[1]}
+    if names and output.suffix == ".npy":
+        beside = output.with_name(f"{output.stem}_rows.csv")
+        _write(beside, [[]] * len(result), (), names)
+        message, facts, names = (
+            f"{message}, and their {' and '.join(names)} to {beside}",
+            {**facts, "row_names": beside},
+            {},
+        )
+    _write(output, result, (task.names or _column_names)(opened), names)
+    talk.end(message, facts)
 
 
 def read_rows(run: Run, data: str, *, is_raw: bool = False):
-    """Return the rows of data for the model of a run: binarized as its own were, or raw as they come.
+    """Return the rows of data for the model of a run: binarized like its training data, or as they are (`is_raw`).
 
     Raises:
         ValueError: Naming the data and what is wrong.
     """
+    return read_named_rows(run, data, is_raw=is_raw)[0]
+
+
+def read_named_rows(run: Run, data: str, *, is_raw: bool = False):
+    """Return rows as :func:`read_rows` does, and the names of pictures and the labels of rows, by column."""
     from aevb.data import binarize, open_dataset
 
     label_column = _label_column(run, data)
@@ -118,7 +149,20 @@ def read_rows(run: Run, data: str, *, is_raw: bool = False):
     how = "grey" if is_raw else run.data.binarization or "grey"
     with naming(data):
         rows = _in_order(dataset.rows, dataset.columns, run.columns)
-        return binarize(rows, "static" if how == "dynamic" else how, run.data.seed)
+        rows = binarize(rows, "static" if how == "dynamic" else how, run.data.seed)
+    return rows, _row_names(run, data, dataset)
+
+
+def _row_names(run, data, dataset):
+    from aevb.data.image_folder import image_files
+    from aevb.data.own import is_image_folder
+
+    names = {}
+    if is_image_folder(Path(data)):
+        names["file"] = [str(file.relative_to(data)) for file in image_files(Path(data))]
+    if dataset.labels is not None:
+        names[run.data.label_column or "label"] = dataset.labels
+    return names
 
 
 def _check_columns(run, data, label_column):
@@ -132,7 +176,7 @@ def _check_columns(run, data, label_column):
 
 
 def _in_order(rows, columns, known):
-    """Return rows with their columns in the order of those that the model learned from."""
+    """Return rows with their columns in the order of the training data."""
     from aevb.data.reading import places_of
 
     return rows if not (columns and known) else rows[:, places_of(known, columns, "the file")]
@@ -140,7 +184,7 @@ def _in_order(rows, columns, known):
 
 @contextmanager
 def naming(data: str) -> Iterator[None]:
-    """Name the data in refusals of what they hold."""
+    """Name the data in error messages about their contents."""
     try:
         yield
     except ValueError as error:
@@ -158,7 +202,7 @@ def _label_column(run, data):
 
 
 def _open(folder, output, default, pictures):
-    """Open a run; refuse a place that cannot be written to before any work is done."""
+    """Open a run; refuse an output that cannot be written before any work is done."""
     endings = (".npy", ".csv", *([".png"] if pictures else []))
     if output is not None:
         check_output(output, *endings)
@@ -166,25 +210,32 @@ def _open(folder, output, default, pictures):
     if output is None:
         check_output(output := folder / default, *endings)
     if output.suffix == ".png" and run.trial().dataset.image_shape is None:
-        raise InputError(f"--output {output}: a .png is for images, and the rows of {run.data.source} are none.")
+        raise InputError(f"--output {output}: a .png is for images, and the rows of {run.data.source} are not images.")
     return run, output
 
 
-def _write(path: Path, rows, names: Callable, run: Run):
+def _write(path: Path, rows, columns, row_names=None):
+    """Write rows (n, D) and, into a .csv file, columns of names before them."""
+    import csv
+
     import numpy as np
 
     from aevb.files import written_whole
 
-    with written_whole(path) as scratch, open(scratch, "wb") as file:
+    with written_whole(path) as scratch:
         if path.suffix == ".npy":
-            np.save(file, rows)
-        else:  # each number in as many digits as it takes to have it again
-            lines = (",".join(map(str, row)) for row in rows)
-            file.writelines(f"{line}\n".encode() for line in (",".join(names(run)), *lines))
+            with open(scratch, "wb") as file:
+                return np.save(file, rows)
+        with open(scratch, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            names = row_names or {}
+            writer.writerow([*names, *columns])
+            # str gives each number the digits that it takes to read the same number back.
+            writer.writerows([*(each[number] for each in names.values()), *row] for number, row in enumerate(rows))
 
 
-def _draw(path, run, bands, most=50):
-    """Draw the first rows as images, each version below the last."""
+def _draw(path, run, bands, most=MAX_SHOWN):
+    """Draw the first rows as images, all versions of an image below each other."""
     from aevb.report.images import as_values, limits_of, pairs, sheet
 
     dataset = run.trial().dataset
@@ -199,7 +250,7 @@ def _draw(path, run, bands, most=50):
 
 
 def _enlarged(rows, image_shape):
-    """Return small images with pixels as large as they stand for."""
+    """Return small images enlarged to the size of the others."""
     import math
 
     import numpy as np

@@ -1,15 +1,15 @@
-"""`aevb data`: which data sets there are, and how they come here."""
+"""`aevb data`: list and download data sets."""
 
 import cyclopts
 
 from aevb.cli.talk import Json, Talk
 
-data = cyclopts.App(name="data", help="List data sets, and download them.")
+data = cyclopts.App(name="data", help="List and download data sets.")
 
 
 @data.command(name="list")
 def list_datasets(*, json: Json = False) -> None:
-    """List the data sets that are known by name: size, shape, whether they are here, and their licence."""
+    """List the data sets with a name: shape, whether they are installed, and licence."""
     from aevb.data import DATASETS, is_here
     from aevb.data.download import data_folders
 
@@ -23,15 +23,15 @@ def list_datasets(*, json: Json = False) -> None:
     for row in rows:
         cells = [text.ljust(width) for text, width in zip(row.values(), widths, strict=False)]
         print("  ".join([*cells, row["licence"]]))
-    print(f"Looked in {', '.join(map(str, data_folders()))}. `aevb data get NAME` downloads a set.")
+    print(f"Searched {', '.join(map(str, data_folders()))}. `aevb data get NAME` downloads a set.")
 
 
 @data.command
 def get(name: str) -> None:
-    """Download a data set once, and check it.
+    """Download a data set, and verify it.
 
     Args:
-        name: Of the data set, see `aevb data list`.
+        name: Name of the data set, see `aevb data list`.
     """
     from aevb.data import load_dataset
     from aevb.data.download import cache_folder

@@ -1,4 +1,4 @@
-"""`aevb demo`: a model of handwritten digits from nothing to a report, in a minute."""
+"""`aevb demo`: a model of handwritten digits and its report, in a minute."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,16 +21,16 @@ def demo(
     data: Literal["mnist-5k", "digits"] = "mnist-5k",
     seed: Annotated[int, Parameter(converter=whole, validator=Number(gte=0, lt=2**32))] = 0,
 ) -> None:
-    """Learn a model of handwritten digits with two latent variables, and draw what it learned.
+    """Train a model of handwritten digits with two latent variables, and show the results.
 
-    It is `aevb fit` and `aevb explore` with fixed settings. Ctrl-C ends the learning and still draws. An earlier run is
-    never overwritten: the next goes to demo-2, and so on.
+    This is `aevb fit` and `aevb explore` with fixed settings. Ctrl-C stops training and still writes the report. An
+    earlier run is never overwritten: the next one goes to demo-2, and so on.
 
     Args:
         output: Folder for the results.
-        epochs: Largest number of passes through the images.
+        epochs: Maximum number of passes through the images.
         data: The images: 5,000 of MNIST, or scikit-learn's small digits.
-        seed: Of everything that is random.
+        seed: Random seed.
     """
     from aevb.data.trial import DataSettings
 

@@ -1,4 +1,4 @@
-"""`aevb doctor`: what a bug report needs to say about a machine."""
+"""`aevb doctor`: what a bug report should say about a machine."""
 
 import os
 import platform
@@ -22,7 +22,7 @@ _VARIABLES = ("AEVB_DATA", "AEVB_CACHE", "JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA
 
 
 def doctor(*, json: Json = False) -> None:
-    """Say what is installed here: versions, devices, cores, folders, as text to paste into a bug report."""
+    """Print versions, devices, cores and folders, to paste into a bug report."""
     facts = {**_machine(), **_packages(), **_folders(), **_jax()}
     problems = [f"{name}: {value}" for name, value in facts.items() if str(value).startswith("not installed, needed")]
     if json:
@@ -77,7 +77,9 @@ def _folders():
 
     here = [name for name in DATASETS if is_here(name)]
     variables = [f"{name}={os.environ[name]}" for name in _VARIABLES if name in os.environ]
-    folders = ", ".join(f"{folder} ({'here' if folder.is_dir() else 'not made yet'})" for folder in data_folders())
+    folders = ", ".join(
+        f"{folder} ({'here' if folder.is_dir() else 'does not exist yet'})" for folder in data_folders()
+    )
     return {
         "data folders": folders,
         "data sets here": ", ".join(here),
@@ -93,4 +95,4 @@ def _jax():
     jax.block_until_ready(jnp.ones((8, 8)) @ jnp.ones((8, 8)))
     seconds = time.perf_counter() - start
     devices = ", ".join(f"{device.platform}:{device.id} ({device.device_kind})" for device in jax.devices())
-    return {"devices": devices, "first product": f"{seconds:.2f} s, with compiling"}
+    return {"devices": devices, "first matrix product": f"{seconds:.2f} s, including compilation"}

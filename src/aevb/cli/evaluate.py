@@ -1,4 +1,4 @@
-"""`aevb evaluate`: how good is a model, on the rows kept aside or on other data?"""
+"""`aevb evaluate`: how good is a model, on held-out rows or on other data?"""
 
 import json as json_format
 from pathlib import Path
@@ -23,51 +23,53 @@ def evaluate(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Estimate log p(x) of data, with error bars, and the lower bound beside it.
+    """Estimate log p(x) of data, with error bars, and compare it with the lower bound of the same rows.
 
-    The result is kept in the run's folder, in evaluation.json, under the names of the data and the method.
+    The result is added to evaluation.json in the run folder, under the names of the data and the method.
 
     Args:
         run: Folder of the run.
-        data: Name of a data set, or a file; the rows that the run kept aside if it is not given.
-        method: laplace (importance sampling around each row's own modes; the default), importance (by the encoder:
-            quick), hmc (the paper's, below 5 latent variables), ais (slow, the most reliable), or quadrature (1 or 2
-            latent variables).
-        num_samples: Samples of z for each row; for ais temperatures.
-        rows: At most so many rows, from all over the data.
-        quiet: Say only where the results are.
+        data: Name of a data set, or a file; by default the held-out rows of the run.
+        method: laplace (importance sampling around the modes of each row's posterior; the default), importance (with
+            the encoder; fast), hmc (the paper's, for up to 4 latent variables), ais (slow, the most reliable), or
+            quadrature (for 1 or 2 latent variables).
+        num_samples: Samples of z per row; for ais, the number of temperatures.
+        rows: Maximum number of rows, evenly spread over the data.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     talk = Talk(quiet, json)
     opened = open_run(run)
     opened.vae.progress = talk.shows_progress and not json
     with waiting("Reading the data"):
-        from aevb.report.measures import log_likelihood, lower_bound, some
+        from aevb.report.measures import UNIT, log_likelihood, lower_bound, some
 
         trial = opened.trial()
         X = trial.test if data is None else read_rows(opened, data)
         split = trial.split if data is None else f"all rows of {data}"
         X = some(X, rows)
-    with waiting("Estimating"), talk.notes(), naming(data or "the rows kept aside"):
+    with waiting("Estimating"), talk.notes(), naming(data or "held-out rows"):
         found = {"log_likelihood": log_likelihood(opened.vae, X, method, num_samples)}
         if opened.vae.recognition_ is not None:
             found["lower_bound"] = lower_bound(opened.vae, X)
-    origin = {"split": split, "binarization": trial.binarization, "unit": "nats a datapoint", "seed": opened.data.seed}
+    origin = {"split": split, "binarization": trial.binarization, "unit": UNIT, "seed": opened.data.seed}
     found = {name: numbers | origin for name, numbers in found.items()}
     path = run / "evaluation.json"
     _keep(path, f"{data or 'held out'}, {found['log_likelihood']['method']}", found)
     for name, numbers in found.items():
         error = f"± {numbers['std_error']:.2f} over rows"
         if name == "log_likelihood":
-            error += f", ± {numbers['std_error_of_sampling']:.3f} by the sampling of z"
+            error += f", ± {numbers['std_error_of_sampling']:.3f} from sampling z"
         talk.say(f"{name.replace('_', ' '):15} {numbers['value']:10.2f}  {error}  ({numbers['estimator']})")
+    if "gap" in (likelihood := found["log_likelihood"]):
+        talk.say(f"{'gap':15} {likelihood['gap']:10.2f}  ± {likelihood['gap_std_error']:.2f} over rows")
     kind = "" if trial.binarization == "none" else f"; {trial.binarization} data"
-    talk.say(f"Averages over {len(X):,} rows ({split}{kind}), in nats a row.")
-    talk.end(f"The results are in {path}", {"output": path, **found})
+    talk.say(f"Averages over {len(X):,} rows ({split}{kind}), in nats per row.")
+    talk.end(f"Results are in {path}", {"output": path, **found})
 
 
 def _keep(path, name, found):
-    """Add an evaluation to those that were made before."""
+    """Add an evaluation to earlier ones."""
     from aevb import runs
     from aevb.files import written_whole
 

@@ -1,4 +1,4 @@
-"""`aevb explore`: a page to hold a learned latent space in your hands."""
+"""`aevb explore`: an interactive page of a latent space."""
 
 import os
 import sys
@@ -25,17 +25,17 @@ def explore(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Make explorer.html, one file with the model inside, and open it in the browser.
+    """Create explorer.html, one file that contains the model, and open it in the browser.
 
-    Drag through the latent plane, draw something and see q(z|x) and the bound, rub a part out and see it come back. The
-    file needs no server and no network: it can be mailed.
+    Drag through the latent plane, draw something to see q(z|x) and the bound, erase a part to see it completed. The
+    file needs no server and no network, so it can be shared by mail.
 
     Args:
         run: Folder of the run.
-        output: Where the page goes; explorer.html in the run's folder if not given.
-        rows: Datapoints in the page; if not given, as many as keep it small.
+        output: Where the page goes; by default explorer.html in the run folder.
+        rows: Number of datapoints in the page; by default up to 2,000.
         open_page: Whether to open the page.
-        quiet: Say only where the results are.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     talk = Talk(quiet, json)
@@ -43,7 +43,7 @@ def explore(
     if output is not None:
         check_output(output, ".html")
     opened = open_run(run)
-    with waiting("Making the page"), talk.notes():
+    with waiting("Creating the page"), talk.notes():
         from aevb.explorer import write_page
         from aevb.explorer.model import check_explorable
         from aevb.report.link import link_explorer
@@ -54,11 +54,13 @@ def explore(
             link_explorer(run)
     size = path.stat().st_size
     is_open = open_page and _has_screen() and _open(path)
-    talk.end(f"The page is {path} ({size / 1e6:.1f} MB)", {"output": path, "bytes": size, "opened": is_open})
+    talk.end(
+        f"The interactive page is {path} ({size / 1e6:.1f} MB)", {"output": path, "bytes": size, "opened": is_open}
+    )
 
 
 def _has_screen():
-    """Whether a browser would be seen by a person: not from scripts, nor over ssh."""
+    """Whether a person would see a browser: not in scripts, nor over ssh."""
     if not sys.stdout.isatty():
         return False
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

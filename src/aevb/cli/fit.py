@@ -1,5 +1,6 @@
 """`aevb fit`: from data to a run folder with a model and a report."""
 
+import os
 import shlex
 import sys
 from dataclasses import asdict
@@ -16,7 +17,7 @@ from aevb.runs import read_config
 
 ModelOptions = model_options()
 _DATA = Group("Data", sort_key=0)
-_KEEPING = Group("Keeping what is learned", sort_key=2)
+_KEEPING = Group("Checkpoints", sort_key=2)
 
 
 def fit(
@@ -36,29 +37,29 @@ def fit(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Learn a model of data, and write a report about it.
+    """Train a model of your data, and write a report.
 
-    The results go to a folder of their own in runs/; an earlier run is never overwritten. Ctrl-C ends the learning, and
-    what was learned is kept, measured and drawn. The run itself is saved on the way: after Ctrl-C, a power cut or too
-    few epochs, --resume goes on with it.
+    The results go to a new folder in runs/; an earlier run is never overwritten. Ctrl-C stops training; the model so
+    far is saved and reported. Checkpoints are written during training: after Ctrl-C, a power cut or too few epochs,
+    --resume continues the run.
 
     Args:
         data: Name of a data set (see `aevb data list`), or a .npy, .npz, .csv or .parquet file, or a folder of such
             files or of pictures.
-        binarization: What grey levels are taken for: as they are, drawn once as 0 or 1, drawn anew in each epoch, or
-            cut at a half.
-        test_fraction: Share of the rows kept aside to judge the model (0.1); a published split goes before it.
-        label_column: Column of a .csv or .parquet file with labels: they colour pictures, and are not learned from.
-        image_shape: Height and width of rows that are images.
-        drop_missing: Learn from the complete rows, if some have missing values; `aevb inpaint` then fills the others.
-        config: A file with all settings, such as an earlier run's config.toml; what is given besides goes before it.
-        name: Of the run; that of the data if it is not given.
-        out: Folder of the runs.
-        checkpoint_every: Seconds between two moments at which the run is saved.
-        resume: Folder of a run to go on with, to the same end as if it had never been cut off. Its settings and data
-            stay; --max-epochs may be another one.
+        binarization: How grey levels are used: as they are (grey), drawn once as 0 or 1 (static), drawn again in each
+            epoch (dynamic), or compared with 0.5 (threshold).
+        test_fraction: Share of the rows held out for evaluation (0.1); a published split takes precedence.
+        label_column: Column of a .csv or .parquet file with labels. They colour pictures; the model does not see them.
+        image_shape: Height and width, if rows are images.
+        drop_missing: Train on the complete rows if some have missing values; `aevb inpaint` then fills in the others.
+        config: A file with all settings, such as config.toml of an earlier run; other options take precedence.
+        name: Name of the run's folder in --out; by default that of the data.
+        out: Folder for all runs.
+        checkpoint_every: Seconds between two checkpoints.
+        resume: Folder of a run to continue, as if it had never been interrupted. Its settings and data stay the same;
+            only --max-epochs may differ.
         model: The arguments of VAE.
-        quiet: Say only where the results are.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     from aevb.arguments import check_parameter
@@ -82,7 +83,7 @@ def fit(
     if resume is not None:
         folder, command = resume, tables.get("run", {}).get("command", command)
     else:
-        folder = out / (name or Path(source.source).stem)
+        folder = out / _folder_name(name, source.source, out)
     every = None if checkpoint_every == "never" else checkpoint_every
     if every is not None:
         check_parameter("checkpoint_every", every, kind=float, low=0)
@@ -90,15 +91,31 @@ def fit(
     raise SystemExit(learn(chosen, source, folder, command, Talk(quiet, json), **options))
 
 
+def _folder_name(name, source, out):
+    """Return the name of the run's folder; one that would lie outside of --out is refused.
+
+    Raises:
+        InputError: The name is more than the name of a folder.
+    """
+    if name is None:
+        return Path(os.path.abspath(source)).stem or "data"
+    if name in ("", ".", "..") or set(name) & {"/", "\\", "\0"}:
+        raise InputError(
+            f"--name {shlex.quote(name)}: expected the name of a folder inside {out}, without slashes. "
+            "Choose the parent folder with --out."
+        )
+    return name
+
+
 def _check_alone(given):
-    """Refuse what would make another run of the one that goes on."""
+    """Refuse options that would change the run to resume."""
     names = [
         "the data" if name == "source" else "--" + name.replace("_", "-")
         for name, value in given.items()
         if value is not None
     ]
     if names:
-        raise InputError(f"--resume goes on with a run as it was begun; leave out {', '.join(names)}.")
+        raise InputError(f"--resume continues a run with its own settings; remove {', '.join(names)}.")
 
 
 def _data_settings(given, config, random_state, path):
@@ -108,7 +125,7 @@ def _data_settings(given, config, random_state, path):
     seed = random_state if isinstance(random_state, int) and random_state >= 0 else 0  # VAE refuses those
     chosen = {"seed": seed, **config, **{name: value for name, value in given.items() if value is not None}}
     if "source" not in chosen:
-        raise InputError("Which data? Give a name (see `aevb data list`) or a file: aevb fit digits")
+        raise InputError("Which data? Give a name (see `aevb data list`) or a file, for example: aevb fit digits")
     return _named(path, DataSettings.of, chosen)
 
 

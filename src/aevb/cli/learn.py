@@ -1,6 +1,5 @@
 """From settings to a run folder: what `aevb fit` and `aevb demo` share."""
 
-import sys
 import tempfile
 import time
 from contextlib import nullcontext, suppress
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from aevb.cli.interruptions import one_interruption
 from aevb.cli.options import written
 from aevb.cli.output import check_folder
-from aevb.cli.talk import InputError, Talk, print_line
+from aevb.cli.talk import InputError, Talk, shell
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, new_run_folder, write_config
 
@@ -19,19 +18,19 @@ if TYPE_CHECKING:
     from aevb.data.trial import DataSettings
 
 _FILES = {
-    "model/": "the model: aevb.load",
-    "metrics.json": "the numbers above, and how they came about",
-    "history.csv": "one row an epoch",
+    "model/": "the model, for aevb.load",
+    "metrics.json": "the numbers above and how they were computed",
+    "history.csv": "one row per epoch",
     "config.toml": "the settings; aevb fit --config repeats the run",
-    "checkpoints/": "the run itself; aevb fit --resume goes on with it",
+    "checkpoints/": "the state of the run; aevb fit --resume continues it",
     "*.png, *.svg": "the pictures of the report",
-    "explorer.html": "the model itself, to hold in your hands",
-    "report.html": "all of it, to look at",
+    "explorer.html": "interactive page of the model",
+    "report.html": "the report, with all of this",
 }
 _ENDINGS = {
-    "converged": ", the last {patience} no better",
+    "converged": ", the last {patience} without improvement",
     "interrupted": ", then interrupted",
-    "diverged": ", then it diverged",
+    "diverged": ", then the loss diverged",
 }
 
 
@@ -46,26 +45,26 @@ def learn(
     goes_on: bool = False,
     explorer: bool = False,
 ) -> int:
-    """Learn a model and fill its folder, what is dearest first.
+    """Train a model and write its run folder.
 
     Args:
         model: Arguments of `VAE`.
         data: Which data.
-        output: Folder for the results; the next free one of -2, -3, ... if it holds something.
-        command: That was given.
-        talk: How to speak.
+        output: Folder for the results; the next free one of -2, -3, ... if it is not empty.
+        command: The command line.
+        talk: How to print.
         checkpoint_every: Seconds between two checkpoints of the run; None for none.
-        goes_on: Whether `output` is the folder of a run that was cut off.
-        explorer: Whether to make the page of `aevb explore` too.
+        goes_on: Whether `output` is the folder of a run to resume.
+        explorer: Whether to create the page of `aevb explore` too.
 
     Returns:
         The exit code.
 
     Raises:
-        ValueError: Something given cannot be used; nothing has been written then.
+        ValueError: An argument is not valid; nothing has been written.
     """
     start = time.perf_counter()
-    check_folder(output, "folder of the results")
+    check_folder(output, "output folder")
     if find_spec("matplotlib") is None:
         raise InputError("The report needs Matplotlib: pip install 'aevb[demo]'")
     with waiting("Loading JAX and the data"), talk.notes():
@@ -79,24 +78,24 @@ def learn(
         with downloads() as report:
             trial = prepare(data, report)
     num_learn = trial.num_train + (0 if trial.valid is None else len(trial.valid))
-    talk.say(f"{trial.dataset.title}: {num_learn:,} to learn from, {len(trial.test):,} kept aside.")
+    talk.say(f"{trial.dataset.title}: {num_learn:,} for training, {len(trial.test):,} held out.")
     if vae.likelihood == "auto" and vae.decoder is None:
         _say_guess(trial, talk)
     num_seen = samples_saved(output / CHECKPOINTS) if goes_on else 0
     if goes_on:
         _check_resumable(output, num_seen, checkpoint_every)
-        talk.say(f"Going on with {output} from {num_seen:,} samples.")
+        talk.say(f"Resuming {output} after {num_seen:,} samples.")
     folder = output if goes_on else make_folder(output)
     if folder != output:
-        talk.say(f"{output} holds an earlier run, which stays as it is; this one goes to {folder}.")
+        talk.say(f"{output} already contains a run; this one is written to {folder}.")
     saving = {"checkpoint": folder / CHECKPOINTS, "checkpoint_seconds": checkpoint_every}
     if checkpoint_every is None:
         saving = {}
     elif not isinstance(vae.random_state, int):
         saving = {}
-        talk.say("This run is not saved on the way, and could not be gone on with: its random_state is none.")
+        talk.say("This run writes no checkpoints and cannot be resumed: that needs an integer random_state.")
     try:
-        # First of all: it is what going on begins with, and a disk that is full or read-only is noticed here.
+        # First: resuming starts from it, and a disk that is full or read-only is noticed here.
         with locked(folder / CHECKPOINTS) if goes_on else nullcontext():
             told = {"command": command, "columns": list(trial.dataset.columns or ())}
             write_config(folder, {"run": told, "data": data.written(), "model": written(model)})
@@ -105,40 +104,42 @@ def learn(
         with waiting("Measuring and drawing", after=0.5):
             metrics = fill(folder, vae, trial, data.seed, command, explorer=explorer)
     except KeyboardInterrupt as error:
-        return _give_up(folder, goes_on, getattr(error, "__notes__", ()))
+        return _give_up(folder, goes_on, getattr(error, "__notes__", ()), talk)
     except BaseException as error:
         if not goes_on:
             _leave_nothing(folder)
         if vae.__sklearn_is_fitted__() and not hasattr(error, "__notes__"):
-            error.add_note(f"The model is in {folder / 'model'}; aevb report {folder} writes the rest.")
+            error.add_note(f"The model is in {folder / 'model'}; {shell('aevb', 'report', folder)} writes the rest.")
         raise
     if goes_on and vae.stopped_because_ == "converged" and vae.history_[-1]["samples"] == num_seen:
-        talk.say("Nothing was learned: the run had converged. A larger --patience is for a run of its own (--config).")
-    _say_numbers(talk, metrics, vae, len(trial.test), time.perf_counter() - start)
+        talk.say(
+            "The run had already converged; nothing changed. To use a larger --patience, start a new run with --config."
+        )
+    _say_numbers(talk, metrics, vae, time.perf_counter() - start)
     for name, what in _FILES.items():
         if not name.endswith(("/", ".html")) or (folder / name).exists():
             talk.say(f"  {name:14} {what}")
     if vae.stopped_because_ != "interrupted":
-        keep_last(folder / CHECKPOINTS, 1)  # going on with more epochs needs no other
+        keep_last(folder / CHECKPOINTS, 1)  # enough to resume with more epochs
     elif saving:
-        talk.say(f"Go on with: aevb fit --resume {folder}")
-    talk.end(f"The results are in {folder}: open {folder / 'report.html'}", {"folder": folder, **metrics})
+        talk.say(f"Continue with: {shell('aevb', 'fit', '--resume', folder)}")
+    talk.end(f"Results are in {folder}. Open {folder / 'report.html'}", {"folder": folder, **metrics})
     return 130 if vae.stopped_because_ == "interrupted" else 0
 
 
 def _check_resumable(folder, num_seen, checkpoint_every):
-    """Refuse to begin anew in place of a model that is there."""
+    """Refuse to start from scratch in the folder of a finished model."""
     if checkpoint_every is None:
-        raise InputError("--resume goes on with what is saved on the way; leave out --checkpoint-every never.")
+        raise InputError("--resume needs checkpoints; remove --checkpoint-every never.")
     if not num_seen and (folder / "model").exists():
         raise InputError(
-            f"--resume {folder}: it has a model, and nothing to go on with. To learn it again, in a folder of its own: "
-            f"aevb fit --config {folder / 'config.toml'}"
+            f"--resume {folder}: this run has a model but no checkpoints to continue from. To train it again in a new "
+            f"folder: {shell('aevb', 'fit', '--config', folder / 'config.toml')}"
         )
 
 
 def _fit_and_save(vae, trial, folder, saving, talk, interruptions):
-    """Learn and save the model, somewhere else if it cannot be in its folder, and also if Ctrl-C comes in between."""
+    """Train and save the model, in another folder if its own cannot be written, and also after Ctrl-C."""
     try:
         with talk.notes():
             vae.fit(trial.learn, validation_data=trial.valid, **saving)
@@ -147,7 +148,7 @@ def _fit_and_save(vae, trial, folder, saving, talk, interruptions):
     except BaseException as error:
         if vae.__sklearn_is_fitted__():
             with interruptions.keeping():
-                error.add_note(f"What was learned is kept in {_save_somewhere(vae, folder)}; aevb.load reads it.")
+                error.add_note(f"The model so far was saved to {_save_somewhere(vae, folder)}; read it with aevb.load.")
         raise
 
 
@@ -163,31 +164,14 @@ def _save_somewhere(vae, folder):
 def fill(folder: Path, vae, trial, seed: int, command: str, *, explorer: bool = False) -> dict:
     """Write all files of a run whose model is saved; return its metrics."""
     from aevb import runs
+    from aevb.report.report import write_results
 
     runs.write_history(folder, vae.history_)
     if explorer:  # before the report, which links to it
         from aevb.explorer import write_page
 
         write_page(folder / "explorer.html", vae, trial, name=folder.resolve().name)
-    return write_results(folder, vae, trial, seed, command)
-
-
-def write_results(folder: Path, vae, trial, seed: int, command: str) -> dict:
-    """Measure, draw and report a model whose folder is there; return the metrics."""
-    import warnings
-
-    from aevb import runs
-    from aevb.report.measures import measure
-    from aevb.report.page import write_report
-    from aevb.report.pictures import draw_pictures
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what speaks against a number is written beside it
-        metrics = measure(vae, trial, seed)
-    runs.write_metrics(folder, metrics)
-    pictures = draw_pictures(vae, trial, folder, seed)
-    write_report(folder, vae, trial, metrics, pictures, command)
-    return metrics
+    return write_results(folder, vae, trial, seed, command=command)
 
 
 def make_folder(output: Path) -> Path:
@@ -199,26 +183,29 @@ def make_folder(output: Path) -> Path:
     try:
         return new_run_folder(output)
     except OSError as error:
-        reason = f"cannot write there ({error.strerror}). Name a folder that can be made or is empty."
-        raise InputError(f"folder of the results {output}: {reason}") from None
+        reason = f"cannot write there ({error.strerror}). Choose a folder you can write to."
+        raise InputError(f"output folder {output}: {reason}") from None
 
 
-def _give_up(folder, goes_on, notes):
-    """End after a Ctrl-C that left nothing to show, or came while the results were written."""
+def _give_up(folder, goes_on, notes, talk):
+    """End after a Ctrl-C before there was anything to report, or while the report was written."""
     if (folder / "model").exists():
-        message = f"Interrupted while the results were written; {folder} holds the model and what else was complete."
+        message = (
+            f"Interrupted while writing the results; {folder} contains the model and the files that were complete."
+        )
     elif notes:
         message = f"Interrupted. {' '.join(notes)}"
     elif not goes_on and _leave_nothing(folder):
-        message = "Interrupted before anything was learned; nothing was written."
+        message = "Interrupted before training started; nothing was written."
     else:
-        message = f"Interrupted; {folder} holds what was learned. Go on with: aevb fit --resume {folder}"
-    print_line(message, sys.stderr)
+        resume = shell("aevb", "fit", "--resume", folder)
+        message = f"Interrupted; {folder} contains the state so far. Continue with: {resume}"
+    talk.fail(message)
     return 130
 
 
 def _leave_nothing(folder) -> bool:
-    """Remove the folder of a run in which nothing was learned; return whether it was one."""
+    """Remove the folder of a run without a model or checkpoints; return whether it was one."""
     checkpoints = folder / CHECKPOINTS
     if (folder / "model").exists() or any(checkpoints.glob("chunk-*")):
         return False
@@ -240,31 +227,29 @@ def _say_guess(trial, talk):
     talk.say(f"Likelihood: {reading.likelihood}, because {reading.reason}. --likelihood sets another.")
 
 
-def _say_numbers(talk, metrics, vae, num_test, seconds):
-    from aevb.report.measures import NUM_SAMPLES
+def _say_numbers(talk, metrics, vae, seconds):
+    from aevb.report.judgement import written
+    from aevb.report.page import number_of_digits, ranking
 
-    name = "held_out_lower_bound" if "held_out_lower_bound" in metrics else "held_out_log_likelihood"
-    own, others = metrics[name], metrics["comparison"]
-    what = "Lower bound of log p(x)" if name == "held_out_lower_bound" else "Estimate of log p(x)"
-    draws = f"; L = {NUM_SAMPLES}" if name == "held_out_lower_bound" else ""
-    latent = f"{vae.latent_dim} latent variable{'s' * (vae.latent_dim != 1)}"
-    lines = {
-        "each column on its own, without latent variables": others.get(
-            "independent_pixels", others.get("independent_gaussians")
-        ),
-        f"this model, with {latent} (± {own['std_error']:.1f} standard error{draws})": own["value"],
-    }
-    if others.get("grey_level_ceiling"):
-        lines["the most that these grey levels allow"] = others["grey_level_ceiling"]
-    kind = "" if own["binarization"] == "none" else f" ({own['binarization']} data)"
-    talk.say(f"\n{what} on the {num_test:,} rows kept aside, in nats a row{kind}:")
-    for words, value in lines.items():
-        talk.say(f"  {value:8.1f}  {words}")
-    if metrics["likelihood"] == "bernoulli" and own["binarization"] == "grey":
+    title, entries = ranking(metrics)
+    digits = number_of_digits(metrics)
+    numbers = [written(entry["value"], digits) for entry in entries]
+    talk.say(f"\n{title}:")
+    for number, entry in zip(numbers, entries, strict=True):
+        error = "" if entry["std_error"] is None else f" (± {written(entry['std_error'], digits)})"
+        talk.say(f"  {number:>{max(8, *map(len, numbers))}}  {entry['words']}{error}")
+    if metrics["likelihood"] == "bernoulli" and "(grey data)" in title:
         talk.say(
             "A grey level counts as the probability that its pixel is on. Compare these numbers\n"
-            "with others for grey levels only, not with those for binarized data."
+            "only with others for grey levels, not with those for binarized data."
         )
+    units = metrics["active_units"]
     ended = _ENDINGS.get(vae.stopped_because_, "").format(patience=vae.patience)
-    learning = metrics["training_seconds"]
-    talk.say(f"\n{metrics['epochs']} epochs{ended}; {learning:.0f} s of learning, {seconds:.0f} s in all.\n")
+    learning, epochs = metrics["training_seconds"], metrics["epochs"]
+    talk.say(
+        f"\n{units['value']} of {units['of']} latent variables active. "
+        f"{epochs} epoch{'s' * (epochs != 1)}{ended}; {learning:.0f} s of training, {seconds:.0f} s in all."
+    )
+    for warning in metrics["warnings"]:
+        talk.warn(warning)
+    talk.say("")

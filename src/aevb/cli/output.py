@@ -15,7 +15,7 @@ def check_output(path: Path, *endings: str, option: str = "--output") -> None:
     if path.suffix not in endings:
         raise InputError(f"{option} {path}: its name must end in {', '.join(endings)}.")
     if reason := "it is a folder" if path.is_dir() else why_not_writable(path.parent):
-        raise InputError(f"{option} {path}: cannot write there ({reason}). Name a file in a folder of your own.")
+        raise InputError(f"{option} {path}: cannot write there ({reason}). Choose a file in a folder you can write to.")
 
 
 def check_folder(path: Path, option: str = "--output") -> None:
@@ -25,4 +25,4 @@ def check_folder(path: Path, option: str = "--output") -> None:
         InputError: With the reason.
     """
     if reason := why_not_writable(path):
-        raise InputError(f"{option} {path}: cannot write there ({reason}). Name a folder that can be made.")
+        raise InputError(f"{option} {path}: cannot write there ({reason}). Choose a folder you can write to.")

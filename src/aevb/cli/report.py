@@ -1,4 +1,4 @@
-"""`aevb report` and `aevb plot`: measure and draw a run again."""
+"""`aevb report` and `aevb plot`: rewrite the results of a run."""
 
 from pathlib import Path
 
@@ -8,30 +8,33 @@ from aevb.cli.waiting import waiting
 
 
 def report(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
-    """Write the report of a run again, with its numbers and pictures: after an update, or after Ctrl-C.
+    """Rewrite the report of a run with its numbers and pictures, for example after an update or Ctrl-C.
 
     Args:
         run: Folder of the run.
-        quiet: Say only where the results are.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     opened = open_run(run)
     with waiting("Measuring and drawing"):
         from aevb import runs
-        from aevb.cli.learn import write_results
+        from aevb.report.report import write_results
 
         runs.write_history(run, opened.vae.history_)
-        metrics = write_results(run, opened.vae, opened.trial(), opened.data.seed, opened.command)
+        metrics = write_results(run, opened.vae, opened.trial(), opened.data.seed, command=opened.command)
     path = run / "report.html"
-    Talk(quiet, json).end(f"The report is {path}", {"output": path, **metrics})
+    talk = Talk(quiet, json)
+    for warning in metrics["warnings"]:
+        talk.warn(warning)
+    talk.end(f"The report is {path}", {"output": path, **metrics})
 
 
 def plot(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
-    """Draw the pictures of a run again, as PNG and SVG.
+    """Redraw the pictures of a run, as PNG and SVG.
 
     Args:
         run: Folder of the run.
-        quiet: Say only where the results are.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     opened = open_run(run)

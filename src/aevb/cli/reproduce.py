@@ -31,9 +31,9 @@ def reproduce(
         profile: How long: `quick` takes minutes, `standard` up to two hours a figure on two cores, `paper` goes to the
             paper's own number of samples.
         output: Folder for the results; each profile has one of its own in it.
-        seed: Of everything that is random.
+        seed: Random seed.
         processes: Models that learn at the same time; one a core by default.
-        quiet: Say only where the results are.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     check_folder(output)

@@ -36,7 +36,7 @@ def denoise(
             share of the values that were replaced.
         method: How z is sampled.
         output: A .npy, .csv or .png file; denoised_rows.npy in the run's folder if not given.
-        quiet: Say only where the results are.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     options: dict[str, Any] = {"noise": noise, "level": level, "method": method}
@@ -61,7 +61,7 @@ def inpaint(
         data: A file with rows that have holes.
         method: How z is sampled.
         output: A .npy, .csv or .png file; filled_rows.npy in the run's folder if not given.
-        quiet: Say only where the results are.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
     bands = ("image with holes", "completed image")
@@ -87,7 +87,7 @@ def super_resolve(
         factor: Side of a square in pixels.
         method: How z is sampled.
         output: A .npy, .csv or .png file; resolved_rows.npy in the run's folder if not given.
-        quiet: Say only where the results are.
+        quiet: Print only where the results are.
         json: Print one JSON object.
     """
 

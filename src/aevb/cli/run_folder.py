@@ -1,10 +1,10 @@
-"""A run that is there already: its model, its settings, its data."""
+"""An existing run: its model, settings and data."""
 
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from aevb.cli.talk import InputError
+from aevb.cli.talk import InputError, shell
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, read_config
 
@@ -20,20 +20,27 @@ class Run(NamedTuple):
     vae: "VAE"
     data: "DataSettings"
     command: str
-    columns: tuple[str, ...] = ()  # that the model learned from, if they have names
+    columns: tuple[str, ...] = ()  # of the training data, if they have names
 
     def trial(self) -> "Trial":
-        """Load the data of the run, cut as they were."""
+        """Load the data of the run, with the same split."""
         from aevb.cli.data import downloads
+        from aevb.data.own import DataFileError
         from aevb.data.trial import prepare
 
-        with downloads() as report, warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of how the data were read, said when they were learned from
-            return prepare(self.data, report)
+        try:
+            with downloads() as report, warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # about how the data were read: shown by `fit`
+                return prepare(self.data, report)
+        except DataFileError as error:
+            where = self.folder / "config.toml"
+            raise InputError(
+                f"{error} These are the data of the run; if they have moved, edit source in {where}."
+            ) from None
 
 
 def config_of(folder: Path) -> Path:
-    """Return where a run's settings are.
+    """Return the path of a run's settings.
 
     Raises:
         InputError: This is not the folder of a run.
@@ -43,7 +50,7 @@ def config_of(folder: Path) -> Path:
             place: sorted(path.parent.name for path in place.glob("*/config.toml")) for place in (folder, folder.parent)
         }
         hint = next((f" Runs in {place}: {', '.join(names)}." for place, names in found.items() if names), "")
-        raise InputError(f"{folder} is not the folder of a run: it has no config.toml.{hint}")
+        raise InputError(f"{folder} is not a run folder: it has no config.toml.{hint}")
     return folder / "config.toml"
 
 
@@ -55,7 +62,9 @@ def open_run(folder: Path) -> Run:
     """
     tables = read_config(config_of(folder))
     if not (folder / "model").is_dir():
-        raise InputError(f"{folder} has no model yet; aevb fit --resume {folder} goes on with the run.")
+        raise InputError(
+            f"{folder} has no model yet. Continue the run with: {shell('aevb', 'fit', '--resume', folder)}"
+        )
     with waiting("Loading JAX and the model"):
         from aevb import ModelFileError, load
         from aevb.data.trial import DataSettings
@@ -66,7 +75,7 @@ def open_run(folder: Path) -> Run:
         except ModelFileError as error:
             if not samples_saved(folder / CHECKPOINTS):
                 raise
-            raise InputError(f"{error} aevb fit --resume {folder} writes it anew.") from None
+            raise InputError(f"{error} To write it again: {shell('aevb', 'fit', '--resume', folder)}") from None
     vae.progress = False
     try:
         data = DataSettings.of(tables.get("data", {}))
@@ -74,5 +83,7 @@ def open_run(folder: Path) -> Run:
         raise InputError(f"{folder / 'config.toml'}: {error}") from None
     told = {"command": "", "columns": [], **tables.get("run", {})}
     if not isinstance(told["columns"], list):
-        raise InputError(f"{folder / 'config.toml'}: columns={told['columns']!r} is not allowed. Give their names.")
+        raise InputError(
+            f"{folder / 'config.toml'}: columns={told['columns']!r} is not allowed. Expected a list of names."
+        )
     return Run(folder, vae, data, str(told["command"]), tuple(map(str, told["columns"])))

@@ -1,6 +1,7 @@
-"""How commands speak: words on standard output, or one JSON object, or little at all."""
+"""What commands print: text on standard output, one JSON object, or only the last line."""
 
 import json
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,21 +14,29 @@ from cyclopts import Group, Parameter
 from aevb.cli.interruptions import fall_silent
 
 _GROUP = Group("Output", sort_key=2)
-Quiet = Annotated[bool, Parameter(negative=(), group=_GROUP, help="Say only where the results are.")]
-Json = Annotated[bool, Parameter(name="--json", negative=(), group=_GROUP, help="Print one JSON object, for machines.")]
+Quiet = Annotated[bool, Parameter(negative=(), group=_GROUP, help="Print only where the results are.")]
+Json = Annotated[
+    bool,
+    Parameter(
+        name="--json",
+        negative=(),
+        group=_GROUP,
+        help='Print one JSON object instead of text; errors too, as {"error": ...}.',
+    ),
+]
 
 
 def whole(_, tokens) -> int:
-    """Return the whole number that was given; Cyclopts itself would round others."""
+    """Return an integer; Cyclopts itself would round other numbers."""
     return int(tokens[0].value)
 
 
 class InputError(ValueError):
-    """Something that the user gave cannot be used; the message is all they need."""
+    """Invalid input; the message is all that the user needs."""
 
 
 def is_about_input(error: Exception) -> bool:
-    """Whether the package itself refused something; an error from inside of other packages is a defect of ours."""
+    """Whether the package itself refused its input; an error raised inside another package is a bug."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
@@ -37,19 +46,30 @@ def is_about_input(error: Exception) -> bool:
 
 @dataclass(frozen=True)
 class Talk:
-    """What is said, and where."""
+    """What is printed, and where."""
 
     quiet: bool = False
     as_json: bool = False
 
     def say(self, text: str) -> None:
-        """Say something on the way."""
+        """Print a line, unless quiet."""
         if not self.quiet and not self.as_json:
             print_line(text, sys.stdout)
 
     def end(self, last_line: str, result: dict) -> None:
-        """Say the last line, or give the result as JSON."""
+        """Print the last line, or the result as JSON."""
         print_line(json.dumps(result, default=_plain) if self.as_json else last_line, sys.stdout)
+
+    def warn(self, text: str) -> None:
+        """Print a warning to standard error, also when quiet; JSON has it among the results."""
+        if not self.as_json:
+            print_line(f"Warning: {text}", sys.stderr)
+
+    def fail(self, message: str, prefix: str = "") -> None:
+        """Print why a command failed: to standard error, and with --json as the one JSON object too."""
+        print_line(prefix + message, sys.stderr)
+        if self.as_json:
+            print_line(json.dumps({"error": message}), sys.stdout)
 
     @property
     def shows_progress(self) -> bool:
@@ -58,7 +78,7 @@ class Talk:
 
     @contextmanager
     def notes(self) -> Iterator[None]:
-        """Say warnings as notes, each once, after the block; what went wrong in a run is said even when quiet."""
+        """Print warnings as notes, each once, after the block; those about a failing run also when quiet."""
         found = []
         try:
             with warnings.catch_warnings(record=True) as found:
@@ -72,11 +92,21 @@ class Talk:
 
 
 def print_line(text: str, stream: TextIO) -> None:
-    """Print a line; if nobody reads any more, as of `aevb fit ... | head`, the work goes on in silence."""
+    """Print a line; if the reader is gone, as with `aevb fit ... | head`, continue without output."""
     try:
         print(text, file=stream, flush=True)
     except OSError:
         fall_silent(stream.fileno())
+
+
+def shell(*words) -> str:
+    """Return a command that can be pasted into a shell, with paths quoted where they need it.
+
+    Example:
+        >>> shell("aevb", "report", "my runs/wine")
+        "aevb report 'my runs/wine'"
+    """
+    return shlex.join(map(str, words))
 
 
 def _plain(value):

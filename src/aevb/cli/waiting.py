@@ -1,4 +1,4 @@
-"""A sign of life for work that takes long."""
+"""A spinner for work that takes long."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,5 +1,6 @@
 """Data of a run, cut into what is learned from and what is kept aside."""
 
+import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,8 +80,12 @@ class DataSettings:
         return cls(**table)
 
     def written(self) -> dict[str, Any]:
-        """Return the table."""
-        return asdict(self)
+        """Return the table. A path is absolute in it, so that the run can be used from any folder.
+
+        It is not relative to the run folder: runs are moved and copied more often than the data they come from.
+        """
+        is_path = self.source not in DATASETS and Path(self.source).exists()
+        return asdict(self) | ({"source": os.path.abspath(self.source)} if is_path else {})
 
 
 class Trial(NamedTuple):

@@ -12,26 +12,26 @@ _ARGUMENTS = ("latent_dim", "hidden", "activation", "learner")
 
 
 class NotExplorableError(ValueError):
-    """A model that no page can be made of, with the reason."""
+    """A model that cannot be explored in the browser, with the reason."""
 
 
 def check_explorable(vae: VAE) -> None:
-    """Refuse a model whose networks the page does not have.
+    """Refuse a model that the page cannot run in the browser.
 
     Raises:
-        NotExplorableError: Naming what it is that the page does not have, and what it has.
+        NotExplorableError: With the reason, and what the page can run.
     """
     own = [name for name in OWN_PARTS if getattr(vae, name) is not None]
     if own:
         raise NotExplorableError(
-            f"{own[0]}: the model has one of its own, and the page knows the networks of aevb.VAE only: "
-            "MLPs with any hidden=(...) and activation."
+            f"this model has its own {' and '.join(own)}, and the browser can only run networks built by aevb.VAE "
+            "(MLPs with any hidden layers and activation)."
         )
     posterior = vae.get_params()["posterior"]
     if posterior != "gaussian" and has_encoder(vae):
         raise NotExplorableError(
-            f"posterior={posterior!r}: the page draws q(z|x) as a Gaussian with independent variables, so it can be "
-            "made of models with posterior='gaussian' (any likelihood, hidden layers, activation and learner)."
+            f"this model has posterior={posterior!r}, and the page can only draw posterior='gaussian' (with any "
+            "likelihood, hidden layers, activation and learner)."
         )
 
 

@@ -4,8 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aevb.data.labels import label_kind
 from aevb.data.trial import Trial
 from aevb.estimators import analytic_kl
+from aevb.explorer.active import MAX_ROWS_WITHOUT_ENCODER, active_latents, evenly
 from aevb.explorer.arrays import as_half
 from aevb.explorer.model import has_encoder
 from aevb.models import LIKELIHOODS
@@ -14,8 +16,6 @@ from aevb.vae import VAE
 
 MAX_ROWS = 2000
 MAX_VALUES = 1_600_000  # 2,000 rows of 28 x 28: about half a megabyte when compressed
-MAX_ROWS_WITHOUT_ENCODER = 200  # whose codes are found by sampling, row by row
-MAX_CLASSES = 20  # more values than that are a quantity, not classes
 
 
 class Points(NamedTuple):
@@ -26,11 +26,11 @@ class Points(NamedTuple):
 
 
 def choose_points(vae: VAE, trial: Trial, most: int | None = None) -> Points:
-    """Return datapoints from all over the data, with their codes.
+    """Return datapoints evenly spread over the data, with their codes.
 
     Args:
         vae: The model.
-        trial: Its data; rows kept aside come first.
+        trial: Its data; held-out rows come first.
         most: Number of rows; None for as many as keep the page small.
     """
     rows, labels, num_held_out = _rows(vae, trial, most)
@@ -55,6 +55,7 @@ def choose_points(vae: VAE, trial: Trial, most: int | None = None) -> Points:
         "labels": label_facts,
         "carried": [float(value) for value in carried],
         "carried_kind": kind,
+        "active": active_latents(vae, trial).is_active.tolist(),
         "pca_variances": [float(value) for value in variances],
         "range": [float(value) for value in np.quantile(values, [0.001, 0.999])],
         "image_shape": trial.dataset.image_shape,
@@ -67,18 +68,14 @@ def choose_points(vae: VAE, trial: Trial, most: int | None = None) -> Points:
 
 def _rows(vae, trial, most):
     wished = most or min(MAX_ROWS if has_encoder(vae) else MAX_ROWS_WITHOUT_ENCODER, MAX_VALUES // trial.test.shape[1])
-    num_test = min(len(trial.test), max(wished // 2, 1))
+    num_test = min(len(trial.test), max(wished // 2 if len(trial.train) else wished, 1))
     num_train = min(len(trial.train), max(wished - num_test, 0))
-    test, train = _evenly(len(trial.test), num_test), _evenly(len(trial.train), num_train)
+    test, train = evenly(len(trial.test), num_test), evenly(len(trial.train), num_train)
     rows = np.concatenate([trial.test[test], trial.train[train]])
     labels = None
     if trial.test_labels is not None and trial.train_labels is not None:
         labels = np.concatenate([trial.test_labels[test], trial.train_labels[train]])
     return rows, labels, num_test
-
-
-def _evenly(num_rows, most):
-    return np.linspace(0, num_rows - 1, most).astype(int)
 
 
 def _compact(vae, rows):
@@ -120,13 +117,10 @@ def _typical_bound(vae, rows):
 
 def _labels(labels):
     """Return what the labels are, and a number for each row: of its class, or the quantity itself."""
-    if labels is None:
-        return None, None
-    classes, numbers = np.unique(labels, return_inverse=True)
-    if len(classes) <= MAX_CLASSES:
-        return {"kind": "classes", "names": [str(name) for name in classes]}, numbers.astype(np.uint16)
-    if labels.dtype.kind in "iufb":
-        return {"kind": "quantity", "range": [float(np.nanmin(labels)), float(np.nanmax(labels))]}, labels.astype(
-            np.float32
-        )
-    return None, None  # too many words to be classes
+    kind = label_kind(labels)
+    if kind == "classes":
+        classes, numbers = np.unique(labels, return_inverse=True)
+        return {"kind": kind, "names": [str(name) for name in classes]}, numbers.astype(np.uint16)
+    if kind == "quantity":
+        return {"kind": kind, "range": [float(np.nanmin(labels)), float(np.nanmax(labels))]}, labels.astype(np.float32)
+    return None, None  # none, or too many names to tell apart

@@ -1,9 +1,10 @@
-"""Pictures of a model and what it learned. They need Matplotlib, which comes with ``aevb[demo]``."""
+"""The report of a fitted model, and its pictures. They need Matplotlib, which comes with ``aevb[demo]``."""
 
 from aevb.report.images import compare, manifold, reconstructions, samples, sheet
 from aevb.report.learning import learning_curve
 from aevb.report.plots import latent_scatter
 from aevb.report.references import grey_level_ceiling, independent_pixels
+from aevb.report.report import write_report
 from aevb.tasks import manifold_grid
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "reconstructions",
     "samples",
     "sheet",
+    "write_report",
 ]

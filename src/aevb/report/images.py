@@ -214,6 +214,6 @@ def as_values(vae: VAE, rows: np.ndarray) -> np.ndarray:
 
 def limits_of(vae: VAE, images: np.ndarray) -> tuple[float, float]:
     """Return the values at the two ends of the colour map."""
-    if LIKELIHOODS[vae.likelihood_].unit_interval:
+    if vae.decoder is None and LIKELIHOODS[vae.likelihood_].unit_interval:
         return 0.0, 1.0
     return float(images.min()), float(images.max())

@@ -1,4 +1,4 @@
-"""The learning curves: the bound and its two terms, of training and of held-out rows."""
+"""The learning curves: the bound and its two terms, on training and held-out rows."""
 
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,8 @@ def learning_curve(vae: VAE, path) -> Path:
     terms = [name for name in _TERMS if _columns(history, name)]
     below = 2.55 if terms else 0.0
     figure = new_figure(7.2, 4.6 + below)
-    subtitle = "nats a datapoint; the training curve is the average during each epoch, while the model still changed"
-    what = "Lower bound" if column == "lower_bound" else "Log joint log p(x, z)"
-    write_title(figure, f"{what} while learning", subtitle)
+    subtitle = "nats per row; the training curve is the average over each epoch, while the parameters change"
+    write_title(figure, _title(vae, column), subtitle)
     axes = plot_axes(figure, (0.78, 0.62 + below, 5.5, 3.1))
     _draw(axes, history, column)
     _mark_best(axes, history)
@@ -47,6 +46,14 @@ def learning_curve(vae: VAE, path) -> Path:
         axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 3)))
         axes.tick_params(labelsize=8)
     return save(figure, path)
+
+
+def _title(vae, column):
+    if column == "log_joint":
+        return "log p(x, z) during training"
+    if getattr(vae, "estimator_", None) == "importance":
+        return f"Importance-weighted bound (L = {vae.num_samples}) during training"
+    return "Lower bound during training"
 
 
 def _columns(history, name):
@@ -83,7 +90,7 @@ def _mark_best(axes, history):
         best = int(np.argmax(bounds))
         axes.plot(history[best]["samples"], bounds[best], "o", color=colour, markersize=7, markeredgecolor="white")
         value = f"{bounds[best]:.1f}".replace("-", "−")
-        name = f"● the best held-out epoch, which was kept: {value}"
+        name = f"● best held-out epoch, kept: {value}"
         axes.text(0.02, 0.97, name, transform=axes.transAxes, color=colour, **_SMALL)
 
 

@@ -1,5 +1,6 @@
-"""The line of a report that leads to the page beside it, if there is one."""
+"""The line of a report that links to the interactive page beside it, if there is one."""
 
+import html
 import re
 from pathlib import Path
 
@@ -7,18 +8,19 @@ from aevb.files import written_whole
 
 _LINE = re.compile(r"<!-- explorer -->.*?<!-- /explorer -->", re.DOTALL)
 _LINK = (
-    '<p class="note"><a href="explorer.html">Hold this latent space in your hands</a>: drag through it, draw '
-    "something, see what the model makes of it.</p>"
+    '<p class="note"><a href="explorer.html">Explore this latent space interactively</a>: drag through it, draw '
+    "something, and see how the model encodes and decodes it.</p>"
 )
 
 
-def explorer_line(folder: Path) -> str:
-    """Return the line as HTML: a link if `explorer.html` is in the folder, else empty."""
-    return f"<!-- explorer -->{_LINK if (folder / 'explorer.html').exists() else ''}<!-- /explorer -->"
+def explorer_line(folder: Path, no_page: str = "") -> str:
+    """Return the line as HTML: a link if `explorer.html` is in the folder, else why there is no page, if given."""
+    line = f'<p class="note">There is no interactive page: {html.escape(no_page)}</p>' if no_page else ""
+    return f"<!-- explorer -->{_LINK if (folder / 'explorer.html').exists() else line}<!-- /explorer -->"
 
 
 def link_explorer(folder: Path) -> None:
-    """Put the link into a report that was written before the page."""
+    """Add the link to a report that was written before the page."""
     report = folder / "report.html"
     if not report.exists():
         return

@@ -1,105 +1,191 @@
-"""The numbers of a run, each with how it came about."""
+"""The numbers in a report, each with how it was computed."""
 
+import jax
 import numpy as np
 
 from aevb.data.trial import Trial
+from aevb.explorer.active import active_latents
+from aevb.inference.baselines import fit_baselines, is_comparable
+from aevb.inference.diagnostics import THRESHOLD, posterior_collapse
+from aevb.inference.result import LogLikelihood
 from aevb.models import LIKELIHOODS, has_real_support
 from aevb.report.images import as_values
+from aevb.report.judgement import judge
 from aevb.report.nearest import nearest_rows
 from aevb.report.references import grey_level_ceiling, independent_gaussians, independent_pixels
 from aevb.vae import VAE
 
 NUM_SAMPLES = 10  # L of the held-out bound
 MAX_ROWS = 10_000  # that a bound is averaged over
-LIKELIHOOD_ROWS, LIKELIHOOD_SAMPLES = 100, 500
+# Rows for log p(x): as many values as in 100 images of MNIST, at least 100 rows and at most 1,000.
+LIKELIHOOD_VALUES, LIKELIHOOD_ROWS, LIKELIHOOD_SAMPLES = 78_400, (100, 1000), 500
 NEAREST_ROWS = 100
-ACTIVE = 0.01  # variance over the data of a latent mean, above which it counts: Burda, Grosse and Salakhutdinov (2016)
+UNIT = "nats per row"
 
 
-def measure(vae: VAE, trial: Trial, seed: int, *, with_likelihood: bool = True) -> dict:
-    """Return what `metrics.json` says about a model, but for versions and machine.
+def measure(vae: VAE, trial: Trial, seed: int) -> dict:
+    """Return the contents of `metrics.json`, except for versions and machine.
 
     Args:
         vae: The model.
-        trial: Its data.
+        trial: Its data. Without training rows, what needs them is left out.
         seed: Of the run.
-        with_likelihood: Whether to estimate log p(x) besides the bound.
     """
-    origin = {"unit": "nats a datapoint", "split": trial.split, "binarization": trial.binarization, "seed": seed}
-    codes = vae.transform(some(trial.test))
+    origin = {"unit": UNIT, "split": trial.split, "binarization": trial.binarization, "seed": seed}
     metrics: dict = {}
     if vae.recognition_ is not None:
         metrics["held_out_lower_bound"] = lower_bound(vae, trial.test) | origin
-        metrics["training_lower_bound"] = lower_bound(vae, some(trial.train, len(trial.test))) | origin
-        metrics["training_lower_bound"]["split"] = f"{min(len(trial.test), len(trial.train)):,} of the training rows"
-    if with_likelihood:
-        metrics["held_out_log_likelihood"] = log_likelihood(vae, some(trial.test, LIKELIHOOD_ROWS)) | origin
-    variances = np.var(codes, axis=0)
-    return metrics | {
-        "comparison": _comparison(vae, trial),
-        "active_units": {
-            "value": int(np.sum(variances > ACTIVE)),
-            "of": int(vae.latent_dim),
-            "variances": [float(variance) for variance in variances],
-            "threshold": ACTIVE,
-            "binarization": trial.binarization,
-        },
-        **({"nearest_training_row": _nearest(vae, trial, seed)} if trial.dataset.image_shape else {}),
+        if len(trial.train):
+            metrics["training_lower_bound"] = lower_bound(vae, some(trial.train, len(trial.test))) | origin
+            num_rows = metrics["training_lower_bound"]["rows"]
+            metrics["training_lower_bound"]["split"] = f"{num_rows:,} of the training rows"
+    rows = likelihood_rows(trial.test)
+    estimate = _estimate(vae, rows)
+    metrics["held_out_log_likelihood"] = _described(vae, rows, estimate) | origin
+    if len(trial.train):
+        metrics["comparison"] = _comparison(vae, trial, rows if vae.recognition_ is None else some(trial.test))
+        metrics |= _baselines(vae, trial, rows, estimate.values, seed)
+    metrics["active_units"] = _active(vae, trial)
+    if trial.dataset.image_shape and len(trial.train):
+        metrics["nearest_training_row"] = _nearest(vae, trial, seed)
+    metrics |= {
         "data": trial.dataset.name,
         "likelihood": vae.likelihood_,
         "epochs": len(vae.history_),
         "stopped_because": vae.stopped_because_,
         "training_seconds": vae.history_[-1]["seconds"],
     }
+    return metrics | {"warnings": judge(metrics)}
 
 
 def lower_bound(vae: VAE, rows: np.ndarray) -> dict:
     """Return the average bound of rows, its two terms, and its standard error over the rows."""
     rows = some(rows)
     bounds, *terms = (np.asarray(term, np.float64) for term in vae._bound_terms(rows, NUM_SAMPLES))
-    found = {"value": float(bounds.mean()), "std_error": _std_error(bounds), "rows": len(rows)}
+    found = {"value": float(bounds.mean()), "std_error": _std_error(bounds), "median": float(np.median(bounds))}
     found |= {name: float(term.mean()) for name, term in zip(("reconstruction", "kl_divergence"), terms, strict=True)}
-    estimator = "sgvb-b" if vae.estimator_ == "sgvb-b" else "sgvb-a"  # whichever was learned by
-    return found | {"estimator": estimator, "num_samples": NUM_SAMPLES}
+    estimator = "sgvb-b" if vae.estimator_ == "sgvb-b" else "sgvb-a"  # also if another bound was maximized
+    return found | {"rows": len(rows), "estimator": estimator, "num_samples": NUM_SAMPLES}
 
 
 def log_likelihood(
     vae: VAE, rows: np.ndarray, method: str | None = None, num_samples: int = LIKELIHOOD_SAMPLES
 ) -> dict:
-    """Return the average log p(x) of some rows, with its error: of the choice of rows, and of the sampling of z.
+    """Return the average log p(x) of rows with its errors, and its distance from the bound of the same rows.
+
+    There are two errors: from the choice of rows, and from the sampling of z.
 
     Args:
         vae: The model.
         rows: (n, D).
         method: See :meth:`aevb.VAE.log_likelihood`; None for ``"laplace"``, or where z is not all real numbers
             ``"importance"``. Measured on the 2-D model of `aevb demo` with 500 samples, "laplace" differs from
-            quadrature by 0.002 nats on average and 0.02 a row; "importance" by 0.5 and 2.0.
+            quadrature by 0.002 nats on average and 0.02 per row; "importance" by 0.5 and 2.0.
         num_samples: Of z.
     """
+    return _described(vae, rows, _estimate(vae, rows, method, num_samples))
+
+
+def _estimate(vae, rows, method=None, num_samples=LIKELIHOOD_SAMPLES) -> LogLikelihood:
     if method is None:
         method = "laplace" if has_real_support(vae.generative_.latent_distribution()) else "importance"
-    estimate = vae.log_likelihood(rows, method=method, num_samples=num_samples)
-    return {
+    return vae.log_likelihood(rows, method=method, num_samples=num_samples)
+
+
+def _described(vae, rows, estimate):
+    found = {
         "value": estimate.mean,
         "std_error": _std_error(estimate.values),
         "std_error_of_sampling": estimate.std_error,
+        "median": float(np.median(estimate.values)),
         "rows": len(rows),
-        "method": method,
-        "estimator": f"{method}, {estimate.effort}",
+        "method": estimate.method,
+        "estimator": f"{estimate.method}, {estimate.effort}",
         "warnings": list(estimate.warnings),
     }
+    if vae.recognition_ is not None:
+        bounds = np.asarray(vae._bound_terms(rows, NUM_SAMPLES).lower_bound, np.float64)
+        gaps = np.asarray(estimate.values, np.float64) - bounds
+        found |= {"lower_bound": float(bounds.mean()), "gap": float(gaps.mean()), "gap_std_error": _std_error(gaps)}
+    return found
 
 
 def some(rows: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
-    """Return rows from all over a matrix, evenly, if it has more than that many."""
+    """Return at most that many rows, evenly spread over a matrix."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
-def _comparison(vae, trial):
-    train, test = as_values(vae, trial.train), as_values(vae, some(trial.test))
-    if LIKELIHOODS[vae.likelihood_].density:
-        return {"independent_gaussians": independent_gaussians(train, test)}
-    return {"independent_pixels": independent_pixels(train, test), "grey_level_ceiling": grey_level_ceiling(test)}
+def likelihood_rows(rows: np.ndarray) -> np.ndarray:
+    """Return the rows whose log p(x) is estimated: all of a small table, 100 images of MNIST."""
+    return some(rows, int(np.clip(LIKELIHOOD_VALUES // rows.shape[1], *LIKELIHOOD_ROWS)))
+
+
+def is_density(vae: VAE) -> bool:
+    """Whether p(x|z) is a density of real numbers, by a network of aevb or the user's own."""
+    if vae.decoder is None:
+        return LIKELIHOODS[vae.likelihood_].density
+    z = vae.generative_.latent_distribution().sample(jax.random.key(0))
+    return not _generative(vae).decoder(z).support.is_discrete
+
+
+def _generative(vae):
+    """Return p(z) p(x|z); of a posterior over the weights, at their means."""
+    return vae.generative_.mean if vae._learner_kind.has_weight_posterior else vae.generative_
+
+
+def _comparison(vae, trial, rows):
+    train, rows = as_values(vae, trial.train), as_values(vae, rows)
+    if is_density(vae):
+        return {"independent_gaussians": independent_gaussians(train, rows)}
+    if vae.decoder is not None:
+        return {}  # counts or categories, perhaps
+    return {"independent_pixels": independent_pixels(train, rows), "grey_level_ceiling": grey_level_ceiling(rows)}
+
+
+def _baselines(vae, trial, rows, own, seed):
+    """Return log p(x) of the same rows under simple models, for small tables of numbers, else nothing."""
+    train = as_values(vae, trial.train)
+    if not (is_density(vae) and trial.num_train == len(train) and is_comparable(train)):
+        return {}
+    found = fit_baselines(train, as_values(vae, rows), num_factors=int(vae.latent_dim), seed=seed)
+    values = {
+        name: {
+            "value": found.means[name],
+            "std_error": found.std_errors[name],
+            "chosen": found.details.get(name, ""),
+            "advantage": float(np.mean(values - own)),  # over this model, row by row
+            "advantage_std_error": _std_error(values - own),
+        }
+        for name, values in found.values.items()
+    }
+    return {"baselines": {"models": values, "rows": len(rows), "unit": UNIT}}
+
+
+def _active(vae, trial):
+    found = active_latents(vae, trial)
+    return {
+        "value": found.num_active,
+        "of": int(vae.latent_dim),
+        "variances": [float(variance) for variance in found.variance],
+        "threshold": THRESHOLD,
+        **_information(vae, some(trial.test, 1000)),
+        "binarization": trial.binarization,
+    }
+
+
+def _information(vae, rows):
+    """Return the average KL(q(z_j|x) || p(z_j)) of each latent variable, where these are independent given x."""
+    if not vae._learner_kind.needs_encoder:
+        return {}
+    try:
+        divergence = posterior_collapse(_generative(vae), vae.recognition_, as_values(vae, rows)).divergence
+    except (ValueError, NotImplementedError):
+        return {}
+    most = np.cumsum(np.sort(divergence)[::-1])
+    return {
+        "nats": [float(value) for value in divergence],
+        "carry_90_percent": int(np.searchsorted(most, 0.9 * most[-1])) + 1,
+    }
 
 
 def _nearest(vae, trial, seed):

@@ -1,6 +1,7 @@
-"""The report: one HTML file that needs nothing else, neither the network nor the pictures beside it."""
+"""The report: one self-contained HTML file that works offline."""
 
 import base64
+import shlex
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -8,39 +9,45 @@ from typing import Any
 from aevb import runs
 from aevb.data.trial import Trial
 from aevb.files import written_whole
-from aevb.models import LIKELIHOODS
+from aevb.report.judgement import own_value, written
 from aevb.report.link import explorer_line
+from aevb.report.measures import is_density
 from aevb.report.pictures import PICTURES
 from aevb.vae import VAE
 
 _ENDINGS = {
-    "converged": "the held-out bound had stopped rising",
-    "max_epochs": "all epochs were done",
+    "converged": "the held-out bound stopped improving",
+    "max_epochs": "the maximum number of epochs was reached",
     "end_of_data": "the data ended",
-    "interrupted": "it was interrupted",
-    "diverged": "a number became infinite, and the last good state was kept",
-    "failed": "the data failed",
+    "interrupted": "interrupted",
+    "diverged": "the loss became NaN or infinite; the last good state was kept",
+    "failed": "reading the data failed",
 }
 _BINARIZATIONS = {
     "grey": "grey levels, each counting as the probability that its pixel is 1",
     "static": "binary draws of the grey levels, made once",
     "dynamic": "binary draws of the grey levels, fresh in each epoch; held-out rows are drawn once",
-    "threshold": "grey levels above a half as 1, others as 0",
-    "binary": "zeros and ones, as the data came",
-    "none": "numbers as they are",
+    "threshold": "grey levels above 0.5 as 1, others as 0",
+    "binary": "zeros and ones, as given",
+    "none": "numbers, as given",
+}
+_REFERENCES = {
+    "independent_pixels": "independent pixels, no latent variables",
+    "independent_gaussians": "independent Gaussian columns, no latent variables",
+    "grey_level_ceiling": "upper limit: the most that these grey levels allow",
 }
 
 
-def write_report(folder: Path, vae: VAE, trial: Trial, metrics: dict, pictures: list[str], command: str) -> Path:
-    """Write `report.html` into a run's folder.
+def render_report(folder: Path, vae: VAE, trial: Trial, metrics: dict, pictures: list[str], **origin: str) -> Path:
+    """Write `report.html`.
 
     Args:
-        folder: Of the run; the pictures and `config.toml` are there already.
+        folder: Where it goes; the pictures are there already, and `config.toml` if it is the folder of a run.
         vae: The model.
         trial: Its data.
         metrics: See :func:`aevb.report.measures.measure`.
         pictures: Names of the pictures, see :func:`aevb.report.pictures.draw_pictures`.
-        command: That made the run.
+        origin: The ``command`` that made the run, and why there is ``no_page`` to explore it, if there is a reason.
 
     Returns:
         The path of the report.
@@ -48,50 +55,99 @@ def write_report(folder: Path, vae: VAE, trial: Trial, metrics: dict, pictures: 
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["number"] = lambda value, digits=1: f"{value:,.{digits}f}".replace("-", "−")
+    environment.filters["number"] = lambda value, digits=1: written(value, digits).replace("-", "−")
     template = environment.from_string(files("aevb.report").joinpath("report.html").read_text(encoding="utf-8"))
-    page = template.render(_facts(folder, vae, trial, metrics, pictures, command))
+    page = template.render(_facts(folder, vae, trial, metrics, pictures, **origin))
     with written_whole(folder / "report.html") as scratch:
         scratch.write_text(page, encoding="utf-8")
     return folder / "report.html"
 
 
-def _facts(folder, vae, trial, metrics, pictures, command) -> dict[str, Any]:
+def ranking(metrics: dict) -> tuple[str, list[dict]]:
+    """Return this model among simple ones, worst first, all on the same rows, and what the numbers are."""
+    models = {}
+    if "baselines" in metrics:
+        own, title = metrics["held_out_log_likelihood"], "log p(x)"
+        for name, model in metrics["baselines"]["models"].items():
+            models[f"{name} ({model['chosen']})" if model["chosen"] else name] = model["value"], model["std_error"]
+    else:
+        own = own_value(metrics)
+        title = "Lower bound of log p(x)" if "held_out_lower_bound" in metrics else "log p(x)"
+        for name, value in metrics.get("comparison", {}).items():
+            if not (name == "grey_level_ceiling" and value == 0):
+                models[_REFERENCES[name]] = value, None
+    num_latent = metrics["active_units"]["of"]
+    name = f"this model, {num_latent} latent variable{'s' * (num_latent != 1)}"
+    models[name] = own["value"], own["std_error"]
+    entries = [
+        {"words": words, "value": value, "std_error": error, "is_own": words == name}
+        for words, (value, error) in models.items()
+    ]
+    kind = "" if own["binarization"] == "none" else f" ({own['binarization']} data)"
+    title = f"{title} of {own['rows']:,} held-out rows, nats per row{kind}"
+    return title, sorted(entries, key=lambda entry: entry["value"])
+
+
+def number_of_digits(metrics: dict) -> int:
+    """Return how many digits to show: two for small tables, whose differences are small."""
+    return 2 if abs(metrics["held_out_log_likelihood"]["value"]) < 100 else 1
+
+
+def _facts(folder, vae, trial, metrics, pictures, command="", no_page="") -> dict[str, Any]:
+    config = folder / "config.toml"
+    title, entries = ranking(metrics)
     return {
-        "name": folder.name,
+        "name": folder.resolve().name,
         "title": trial.dataset.title,
+        "trial": trial,
         "num_train": trial.num_train,
         "num_test": len(trial.test),
+        "held_out": "held-out" if trial.num_train else "given",
         "split": trial.split,
         "binarization": _BINARIZATIONS[trial.binarization],
         "model": vae,
-        "posterior": vae.get_params()["posterior"],
-        "is_density": LIKELIHOODS[vae.likelihood_].density,
-        "is_grey": trial.binarization == "grey" and not LIKELIHOODS[vae.likelihood_].density,
+        "decoder": _decoder(vae),
+        "encoder": _encoder(vae),
+        "optimizer": vae.optimizer if isinstance(vae.optimizer, str) else "an optax optimizer",
+        "batches": f"batches of {vae.batch_size}",
+        "is_density": is_density(vae),
+        "is_grey": trial.binarization == "grey" and not is_density(vae),
         "ending": _ENDINGS.get(vae.stopped_because_, vae.stopped_because_),
         "metrics": metrics,
-        "own_value": metrics.get("held_out_lower_bound", metrics["held_out_log_likelihood"])["value"],
-        "comparisons": _comparisons(metrics["comparison"]),
+        "digits": number_of_digits(metrics),
+        "ranking_title": title,
+        "ranking": entries,
         "pictures": [(name, PICTURES[name], _data_uri(folder / f"{name}.png")) for name in pictures],
-        "explorer": explorer_line(folder),
+        "explorer": explorer_line(folder, no_page),
         "command": command,
-        "repeat": f"aevb fit --config {folder / 'config.toml'}",
-        "config": (folder / "config.toml").read_text(encoding="utf-8"),
+        "repeat": shlex.join(["aevb", "fit", "--config", str(config)]),
+        "config": config.read_text(encoding="utf-8") if config.exists() else "",
         "versions": runs.versions(),
         "commit": runs.commit(),
         "machine": runs.machine(),
     }
 
 
-def _comparisons(comparison):
-    words = {
-        "independent_pixels": "each pixel on its own, without latent variables",
-        "independent_gaussians": "each column on its own, a Gaussian, without latent variables",
-        "grey_level_ceiling": "the most that these grey levels allow",
-    }
-    return {
-        words[name]: value for name, value in comparison.items() if not (name == "grey_level_ceiling" and value == 0)
-    }
+def _decoder(vae):
+    if vae.decoder is not None:
+        return f"your own decoder: {_name(vae.decoder)}"
+    layers = ", ".join(map(str, vae._hidden_widths())) or "none"
+    chosen = ", chosen from the data" if vae.likelihood == "auto" else ""
+    return f"{vae.likelihood_}{chosen}; hidden layers {layers}, {vae.activation}"
+
+
+def _encoder(vae):
+    if vae.recognition_ is None:
+        return "no encoder"
+    if vae.encoder is not None:
+        return f"your own encoder: {_name(vae.encoder)}"
+    return vae.get_params()["posterior"] + (
+        "" if vae._learner_kind.needs_encoder else ", one for each row (no encoder)"
+    )
+
+
+def _name(part):
+    return getattr(part, "__name__", type(part).__name__)
 
 
 def _data_uri(picture: Path) -> str:

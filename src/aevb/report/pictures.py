@@ -1,4 +1,4 @@
-"""The pictures of a run: which there are, what they show, and for which models."""
+"""The pictures of a report: what they show, and for which models."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,14 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aevb.data.labels import label_kind
 from aevb.data.trial import Trial
+from aevb.explorer.active import active_latents
+from aevb.inference.diagnostics import THRESHOLD
 from aevb.models import has_real_support
 from aevb.report.columns import column_histograms, column_reconstructions
 from aevb.report.images import manifold, reconstructions, samples
 from aevb.report.learning import learning_curve
-from aevb.report.measures import ACTIVE, some
+from aevb.report.measures import some
 from aevb.report.nearest import nearest_images
-from aevb.report.plots import MAX_CLASSES, latent_scatter
+from aevb.report.plots import latent_scatter
 from aevb.report.traversal import traversals
 from aevb.report.units import active_units
 from aevb.vae import VAE
@@ -22,10 +25,10 @@ MAX_CODES = 5000  # dots in the latent plane
 
 
 class Picture(NamedTuple):
-    """A picture of a run."""
+    """A picture of a model and its data."""
 
     heading: str
-    caption: str
+    caption: Callable[[VAE, Trial], str]
     fits: Callable[[VAE, Trial], bool]
     draw: Callable[[VAE, Trial, Path, int], Path]
 
@@ -46,8 +49,13 @@ def _is_table(vae, trial):
     return trial.dataset.image_shape is None
 
 
+def _has_training_images(vae, trial):
+    return _are_images(vae, trial) and len(trial.train) > 0
+
+
 def _is_plane(vae, trial):
-    return _are_images(vae, trial) and vae.latent_dim == 2 and vae.get_params()["posterior"] in _GAUSSIANS
+    has_standard_prior = vae.prior is None and vae.get_params()["posterior"] in _GAUSSIANS
+    return _are_images(vae, trial) and vae.latent_dim == 2 and has_standard_prior
 
 
 def _has_axes(vae, trial):
@@ -69,100 +77,149 @@ def _draw_reconstructions(vae, trial, path, seed):
     return reconstructions(vae, path, trial.test[_of_each_label(trial.test_labels, len(trial.test))], **_look(trial))
 
 
+def _labels(trial):
+    """Return the labels of all rows, training rows first; None if there are none."""
+    if trial.train_labels is None or trial.test_labels is None:
+        return None
+    return np.concatenate([trial.train_labels, trial.test_labels])
+
+
 def _draw_latent(vae, trial, path, seed):
-    rows = np.concatenate([trial.train, trial.test])
-    labels = None
-    if trial.train_labels is not None and trial.test_labels is not None:
-        labels = some(np.concatenate([trial.train_labels, trial.test_labels]), MAX_CODES)
-    circles = vae.get_params()["posterior"] in _GAUSSIANS
-    return latent_scatter(vae, path, some(rows, MAX_CODES), _as_classes(labels), circles=circles)
+    rows, labels = np.concatenate([trial.train, trial.test]), _labels(trial)
+    if label_kind(labels) == "too many":
+        labels = None
+    labels = None if labels is None else some(labels, MAX_CODES)
+    circles = vae.prior is None and vae.get_params()["posterior"] in _GAUSSIANS
+    return latent_scatter(vae, path, some(rows, MAX_CODES), labels, circles=circles)
 
 
 def _draw_units(vae, trial, path, seed):
-    return active_units(vae.transform(some(trial.test)).var(axis=0), ACTIVE, path)
-
-
-def _as_classes(labels):
-    """Words of which there are too many to be classes say nothing as colours."""
-    if labels is None or labels.dtype.kind in "iufb":
-        return labels
-    return None if len(np.unique(labels)) > MAX_CLASSES else labels
+    return active_units(active_latents(vae, trial), path)
 
 
 def _of_each_label(labels, num_rows, most=20):
-    """Return the numbers of rows to show: two of each label, in two runs through the labels, or some."""
+    """Return the indices of rows to show: some of each label, cycling through the labels, or evenly spread ones."""
     if labels is None or len(np.unique(labels)) > most // 2:
-        return np.linspace(0, num_rows - 1, min(most, num_rows)).astype(int)  # from all over a film
+        return np.linspace(0, num_rows - 1, min(most, num_rows)).astype(int)
     each = most // len(np.unique(labels))
     members = [np.flatnonzero(labels == label)[:each] for label in np.unique(labels)]
     order = [row[place] for place in range(each) for row in members if place < len(row)]
     return np.array(order)[:most]
 
 
+def _words(text):
+    return lambda vae, trial: text
+
+
+def _learning_words(vae, trial):
+    if not vae._learner_kind.has_bound:
+        return (
+            "log p(x, z) at the samples of z that Monte Carlo EM draws. Without an encoder there is no lower bound and "
+            "no held-out curve."
+        )
+    terms = ", and below it its two terms: reconstruction, and the KL divergence, which is subtracted"
+    overfitting = (
+        " If the held-out curve falls behind the training curve, the model is overfitting; the parameters of the best "
+        "held-out epoch are kept."
+    )
+    if vae._learner_kind.has_weight_posterior:
+        return (
+            "The lower bound during training. The training curve includes the cost of the weights, "
+            "KL(q(θ) ‖ p(θ)) / N; the held-out curve does not." + overfitting
+        )
+    if vae.estimator_ == "importance":
+        return (
+            f"The importance-weighted bound with {vae.num_samples} sample{'s' * (vae.num_samples != 1)} of z per row, "
+            "which this model was trained to maximize. It is tighter than the lower bound in the table above, so the "
+            "two differ; it has no separate terms." + overfitting
+        )
+    return f"The lower bound during training{terms * ('reconstruction' in vae.history_[0])}." + overfitting
+
+
+def _latent_words(vae, trial):
+    labels = _labels(trial)
+    num_labels = 0 if labels is None else len(np.unique(labels))
+    dots = "Each dot is a row, at its code (the mean of q(z|x))."
+    return {
+        "none": dots,
+        "classes": f"{dots} Its colour is its label. The model never saw the labels; where the colours separate, it "
+        "has found the classes by itself.",
+        "quantity": f"{dots} Its colour is the value of its label, which the model never saw.",
+        "too many": f"{dots} There are {num_labels:,} different labels, too many to tell apart by colour.",
+    }[label_kind(labels)]
+
+
+def _units_words(vae, trial):
+    return (
+        "A latent variable is active if its code varies over the data, with a variance above "
+        f"{THRESHOLD:g} of the prior variance. An inactive one carries no information. Active does not mean important: "
+        "the interactive page shows how many nats each variable carries."
+    )
+
+
 PICTURES: dict[str, Picture] = {
     "learning_curve": Picture(
-        "Learning",
-        "The bound while learning, and below it its two terms: how well codes bring back their rows, and what the "
-        "codes cost, which the bound pays. If the held-out curve of the bound falls behind the training curve, the "
-        "model learns its data by heart; the parameters of the best epoch are kept.",
+        "Training",
+        _learning_words,
         lambda vae, trial: True,
         lambda vae, trial, path, seed: learning_curve(vae, path),
     ),
     "samples": Picture(
         "New images",
-        "What the model dreams up: z is drawn from the prior and decoded.",
+        _words("Samples from the model: z is drawn from the prior and decoded."),
         _are_images,
         lambda vae, trial, path, seed: samples(vae, path, seed=seed, **_look(trial)),
     ),
     "nearest": Picture(
         "Is it memorizing?",
-        "A model that only repeats its training data shows the same picture twice. What is alike in kind and differs "
-        "in detail was learned.",
-        _are_images,
+        _words(
+            "A model that only repeats its training data shows the same image twice. Images that are of the same kind "
+            "but differ in detail show that it has generalized."
+        ),
+        _has_training_images,
         lambda vae, trial, path, seed: nearest_images(vae, path, trial.train, seed=seed, **_look(trial)),
     ),
     "reconstructions": Picture(
-        "Images kept aside, and what the model makes of them",
-        "Each image goes through the latent code and back. What is lost on the way, the code does not hold.",
+        "Held-out images and their reconstructions",
+        _words("Each image is encoded and decoded again. Details that are lost are not in the code."),
         _are_images,
         _draw_reconstructions,
     ),
     "columns": Picture(
-        "The columns, and what the model draws",
-        "If model and data agree, the two histograms of a column do.",
+        "Columns: data and samples",
+        _words("Where model and data agree, the two histograms of a column do too."),
         _is_table,
         lambda vae, trial, path, seed: column_histograms(
             vae, path, some(np.concatenate([trial.train, trial.test])), trial.dataset.columns, seed=seed
         ),
     ),
     "reconstructions_by_column": Picture(
-        "Rows kept aside, and what the model makes of them",
-        "Each row goes through the latent code and back. A flat cloud is a column that the code does not hold.",
+        "Held-out rows and their reconstructions",
+        _words("Each row is encoded and decoded again. A flat cloud is a column that the code says nothing about."),
         _is_table,
         lambda vae, trial, path, seed: column_reconstructions(vae, path, trial.test, trial.dataset.columns),
     ),
     "manifold": Picture(
         "The latent plane, decoded",
-        "A map of all that the model can draw: neighbours in the plane are alike.",
+        _words("A map of everything the model can generate. Neighbours in the plane look alike."),
         _is_plane,
         lambda vae, trial, path, seed: manifold(vae, path, **_look(trial)),
     ),
     "traversals": Picture(
-        "Along the latent axes",
-        "What one latent variable changes while the others rest.",
+        "Latent traversals",
+        _words("What changes when one latent variable varies and the others stay fixed. Most informative ones first."),
         _has_axes,
         lambda vae, trial, path, seed: traversals(vae, path, some(trial.test, 1000), **_look(trial)),
     ),
     "latent": Picture(
-        "Where the data lie in the latent space",
-        "Each dot is a datapoint at its code. Labels play no part in learning; where colours part by themselves, the "
-        "model has found what the labels name.",
+        "The data in the latent space",
+        _latent_words,
         _has_plane_of_codes,
         _draw_latent,
     ),
     "units": Picture(
         "Active latent variables",
-        "A latent variable whose posterior mean hardly changes from one datapoint to the next carries nothing.",
+        _units_words,
         lambda vae, trial: vae.latent_dim > 2,
         _draw_units,
     ),

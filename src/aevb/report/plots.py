@@ -1,4 +1,4 @@
-"""Plots of what was found: the latent codes."""
+"""Plots of the latent codes."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from matplotlib.patheffects import withStroke
 
+from aevb.data.labels import label_kind
 from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, save, write_title
 from aevb.vae import VAE
-
-MAX_CLASSES = 20  # more values than that are a quantity, not classes
 
 
 def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None = None, *, circles: bool = True) -> Path:
@@ -21,8 +20,8 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
         vae: A fitted model with two latent variables or more.
         path: Where the PNG goes.
         rows: (n, D), as for ``fit``.
-        labels: (n,), classes or quantities; they play no part in learning.
-        circles: Whether to draw those that hold 50 % and 95 % of the prior N(0, I).
+        labels: (n,), classes (at most 20) or quantities; the model does not use them.
+        circles: Whether to draw those that contain 50 % and 95 % of the prior N(0, I).
 
     Returns:
         The path.
@@ -31,19 +30,21 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
         ValueError: The model has one latent variable.
     """
     if vae.latent_dim < 2:
-        raise ValueError(f"This picture is of a plane: it needs a model with 2 latent variables, not {vae.latent_dim}.")
+        raise ValueError(
+            f"latent_dim={vae.latent_dim}: a picture of the latent plane needs at least 2 latent variables."
+        )
     codes = vae.transform(rows)  # (n, J)
     first, second = np.sort(np.argsort(-codes.var(axis=0))[:2])
     codes = codes[:, [first, second]]  # (n, 2)
     figure = new_figure(7.0, 7.4)
-    subtitle = f"posterior means of {len(codes):,} datapoints"
-    subtitle += "; the circles hold 50 % and 95 % of the prior" * circles
-    write_title(figure, "Where the data lies in the latent plane", subtitle)
+    subtitle = f"codes (posterior means) of {len(codes):,} rows"
+    subtitle += "; the circles contain 50 % and 95 % of the prior" * circles
+    write_title(figure, "The data in the latent space", subtitle)
     axes = plot_axes(figure, (0.7, 0.6, 6.0, 6.0))
     dots: dict[str, Any] = {"s": 10 if len(codes) < 10_000 else 3, "linewidths": 0, "alpha": 0.8, "rasterized": True}
     if labels is None:
         axes.scatter(*codes.T, color=COLOURS[0], **dots)
-    elif len(np.unique(labels)) > MAX_CLASSES:
+    elif label_kind(labels) == "quantity":
         figure.colorbar(axes.scatter(*codes.T, c=labels, cmap="viridis", **dots), ax=axes, fraction=0.04)
     else:
         _draw_classes(axes, codes, np.asarray(labels), dots)
@@ -57,7 +58,7 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
 
 
 def _draw_classes(axes, codes, labels, dots):
-    """Draw each class in its colour, with its name where it is most by itself."""
+    """Draw each class in its colour, with its name where the class is densest relative to the others."""
     classes, numbers = np.unique(labels, return_inverse=True)
     colours = [COLOURS[number % len(COLOURS)] for number in range(len(classes))]
     axes.scatter(*codes.T, color=[colours[number] for number in numbers], **dots)
@@ -85,7 +86,7 @@ _HEADING: dict[str, Any] = {
 
 
 def _draw_prior(axes):
-    """Draw the circles that hold 50 % and 95 % of a two-dimensional standard Gaussian."""
+    """Draw the circles that contain 50 % and 95 % of a two-dimensional standard Gaussian."""
     angle = np.linspace(0, 2 * np.pi, 200)
     for share in (0.5, 0.95):
         radius = np.sqrt(-2 * np.log(1 - share))

@@ -17,6 +17,7 @@ import { State } from "./state.js";
  * @property {import("./palette.js").Labels} labels
  * @property {number[]} carried
  * @property {string} carried_kind
+ * @property {boolean[]} active
  * @property {number[]} pca_variances
  * @property {[number, number]} range
  * @property {[number, number] | null} image_shape
@@ -55,7 +56,7 @@ export class App {
     this.columns = { means: values(arrays, "column_means"), stds: values(arrays, "column_stds") };
     /** @type {Record<"axes" | "pca", Basis>} */
     this.bases = {
-      axes: latentAxes(facts.data.carried, facts.data.carried_kind),
+      axes: latentAxes(facts.data.carried, facts.data.carried_kind, facts.data.active),
       pca: principalAxes(values(arrays, "pca_directions"), values(arrays, "pca_center"), facts.data.pca_variances),
     };
     this.painter = makePainter(facts.data, this.model.inUnitInterval, this.columns);

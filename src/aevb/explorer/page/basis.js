@@ -71,17 +71,21 @@ export class Basis {
 }
 
 /**
- * The latent variables, those that carry most first; two keep their order, as in the pictures of the report.
+ * The latent variables, most informative first; two keep their order, as in the pictures of the report.
  * @param {number[]} carried
  * @param {string} unit
+ * @param {boolean[]} active
  */
-export function latentAxes(carried, unit) {
+export function latentAxes(carried, unit, active) {
   const J = carried.length;
   const order = carried.map((_, j) => j);
   if (J > 2) order.sort((i, j) => carried[j] - carried[i]);
   const rows = new Float32Array(J * J);
   order.forEach((j, k) => (rows[k * J + j] = 1));
-  const names = order.map((j) => `z${subscript(j + 1)}${unit === "nats" ? ` · ${carried[j].toFixed(2)} nats` : ""}`);
+  const names = order.map((j) => {
+    const nats = unit === "nats" ? ` · ${carried[j].toFixed(2)} nats` : "";
+    return `z${subscript(j + 1)}${nats}${active[j] ? "" : " · inactive"}`;
+  });
   return new Basis("axes", rows, new Float32Array(J), names);
 }
 

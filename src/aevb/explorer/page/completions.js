@@ -69,7 +69,7 @@ export class Completions {
     );
     app.particles = completions.map(({ z }) => z);
     find("completion-words").textContent = job.isDone
-      ? `${effective.toFixed(0)} of ${job.numDraws} draws count in the last round.`
+      ? `${effective.toFixed(0)} of ${job.numDraws} draws are effective in the last round.`
       : `Round ${round} of ${numRounds} …`;
     this.onParticles();
     if (!job.isDone) this.later();

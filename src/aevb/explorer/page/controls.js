@@ -57,7 +57,7 @@ function addLegend(app) {
   const chips = labels.names.map((name, number) => {
     const dot = make("i", { class: "dot" });
     dot.style.background = labelColour(labels, number);
-    const chip = make("button", { type: "button", class: "chip", "aria-pressed": "false", title: "pick these out" }, [
+    const chip = make("button", { type: "button", class: "chip", "aria-pressed": "false", title: "highlight these" }, [
       dot,
       make("span", { text: name }),
     ]);

@@ -77,7 +77,7 @@ function addFiles(app, input) {
       find("file-words").textContent = "";
     } catch (error) {
       const reason =
-        error instanceof Error && !app.data.image_shape ? error.message : "it is not a picture that the browser knows";
+        error instanceof Error && !app.data.image_shape ? error.message : "the browser cannot read it as a picture";
       find("file-words").textContent = `${file.name} cannot be used: ${reason}.`;
     }
     field.value = "";

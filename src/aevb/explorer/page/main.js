@@ -41,7 +41,7 @@ async function start() {
   const showOutput = () => {
     const p = app.model.decode(app.values.z);
     app.painter.paint(output, app.values.isDraw ? app.model.draw(p, new Random(app.values.epsilonSeed)) : p.mu);
-    output.setAttribute("aria-label", `What the decoder makes of z = ${writtenVector(app.values.z)}`);
+    output.setAttribute("aria-label", `Decoder output at z = ${writtenVector(app.values.z)}`);
     find("z").textContent = `z = ${writtenVector(app.values.z)}`;
     tellSoon();
     showRest(app);
@@ -94,10 +94,11 @@ function introduce({ title, name, version, model, data }) {
     "sigmoid-gaussian": "Gaussian, means in (0, 1)",
   });
   const widths = [model.latent_dim, ...model.hidden, model.data_dim].join(" – ");
-  const variables = `${model.latent_dim} latent variable${model.latent_dim === 1 ? "" : "s"}`;
+  const numActive = data.active.filter(Boolean).length;
+  const variables = `${model.latent_dim} latent variable${model.latent_dim === 1 ? "" : "s"} (${numActive} active)`;
   find("lead").textContent =
     `${name ? `${name}: ` : ""}${variables}, decoder ${widths} (${model.activation}), ` +
-    `p(x|z) ${kinds[model.likelihood]}, learned by ${model.learner_name}.`;
+    `${kinds[model.likelihood]} p(x|z), trained by ${model.learner_name}.`;
   find("version").textContent = version;
   find("weight-posterior").hidden = !model.has_weight_posterior;
   find("grey").hidden = !(model.likelihood === "bernoulli" && data.binarization === "grey");
@@ -109,6 +110,6 @@ function introduce({ title, name, version, model, data }) {
 start().catch((error) => {
   find("failure").hidden = false;
   find("failure").textContent =
-    `The page could not start: ${error instanceof Error ? error.message : error}. It needs a browser of 2023 or later.`;
+    `The page could not start: ${error instanceof Error ? error.message : error}. It needs a browser from 2023 or later.`;
   throw error;
 });

@@ -282,7 +282,7 @@ export class Plane {
     const { app } = this;
     const canvas = make("canvas", { "aria-hidden": "true" });
     const name = app.labels ? labelName(app.data.labels, app.labels[number]) : "";
-    const kept = number < app.data.num_held_out ? "kept aside" : "learned from";
+    const kept = number < app.data.num_held_out ? "held out" : "training row";
     this.tip.replaceChildren(canvas, make("span", { text: [name, kept].filter(Boolean).join(" · ") }));
     app.painter.paint(canvas, app.point(number));
     const { size } = this.frame();

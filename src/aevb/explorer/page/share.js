@@ -12,12 +12,12 @@ export function addSharing(app) {
   find("share").addEventListener("click", async () => {
     history.replaceState(null, "", `#${toHash(app.values)}`);
     field.value = location.href;
-    find("share-words").textContent = "This link opens the page as you see it now:";
+    find("share-words").textContent = "This link opens the page in its current state:";
     dialog.showModal();
     field.select();
     try {
       await navigator.clipboard.writeText(field.value);
-      find("share-words").textContent = "Copied. This link opens the page as you see it now:";
+      find("share-words").textContent = "Copied. This link opens the page in its current state:";
     } catch {
       // Not allowed here: the link stands in the field.
     }

@@ -55,7 +55,7 @@ export class Table {
       type: "checkbox",
       checked: true,
       "aria-label": `${name} is known`,
-      title: "known, or to be guessed",
+      title: "known, or to be predicted",
     });
     const number = make("span", { class: "number" });
     const [band, mark] = [make("i", { class: "band" }), make("i", { class: "mark" })];
@@ -121,7 +121,7 @@ export class Table {
       number.textContent = missing[i] ? "?" : compact(values[i]);
       slider.setAttribute(
         "aria-valuetext",
-        `${missing[i] ? "not known" : compact(values[i])}; the model says ${compact(p.mu[i])} ± ${compact(sd)}`,
+        `${missing[i] ? "unknown" : compact(values[i])}; the model predicts ${compact(p.mu[i])} ± ${compact(sd)}`,
       );
     });
     if (this.curve) this.drawCurve(this.curve, values, p.mu);

@@ -1,0 +1,23 @@
+"""Which latent variables are active, as the report and the interactive page count them: on the same rows."""
+
+import numpy as np
+
+from aevb.data.trial import Trial
+from aevb.explorer.model import has_encoder
+from aevb.inference.diagnostics import ActiveUnits, active_codes
+from aevb.vae import VAE
+
+MAX_ROWS = 10_000
+MAX_ROWS_WITHOUT_ENCODER = 200  # whose codes are found by sampling, row by row
+
+
+def evenly(num_rows: int, most: int) -> np.ndarray:
+    """Return the indices of at most that many rows, evenly spread."""
+    return np.arange(num_rows) if num_rows <= most else np.linspace(0, num_rows - 1, most).astype(int)
+
+
+def active_latents(vae: VAE, trial: Trial) -> ActiveUnits:
+    """Return which latent variables are active on held-out rows; `aevb.inference.diagnostics` defines it."""
+    most = MAX_ROWS if has_encoder(vae) else MAX_ROWS_WITHOUT_ENCODER
+    codes = vae.transform(trial.test[evenly(len(trial.test), most)])
+    return active_codes(codes, vae.generative_.latent_distribution())

@@ -1,0 +1,85 @@
+"""What a report warns of: models that are worse than simple ones, or that ignore their latent variables."""
+
+import math
+
+
+def judge(metrics: dict) -> list[str]:
+    """Return what speaks against using a model, in sentences.
+
+    Args:
+        metrics: See :func:`aevb.report.measures.measure`.
+
+    Example:
+        >>> units = {"value": 2, "of": 2, "threshold": 0.01}
+        >>> bound = {"value": -1.7e10, "median": -12.0, "std_error": 1e9}
+        >>> comparison = {"independent_pixels": -27.0}
+        >>> judge({"held_out_lower_bound": bound, "active_units": units, "comparison": comparison})[0][:76]
+        'This model is worse than independent columns, which use no latent variables:'
+    """
+    found = []
+    if (reference := _reference(metrics)) is not None:
+        own, other = reference
+        if not own["value"] >= other:
+            found.append(_worse_than_nothing(own, other))
+        elif better := _better_baselines(metrics):
+            found.append(better)
+    units = metrics["active_units"]
+    if units["value"] == 0:
+        found.append(
+            "No latent variable is active: the codes do not depend on the data, so they say nothing about it, and the "
+            "model is one of independent columns. Train again with another seed or for longer."
+        )
+    return found
+
+
+def own_value(metrics: dict) -> dict:
+    """Return the number to compare a model by: the held-out bound, or log p(x) if there is no encoder."""
+    return metrics.get("held_out_lower_bound") or metrics["held_out_log_likelihood"]
+
+
+def written(value: float, digits: int = 1) -> str:
+    """Return a number for people: with few digits, and an exponent if it is huge.
+
+    Example:
+        >>> written(-1234.56), written(-1.7e10)
+        ('-1,234.6', '-1.7e+10')
+    """
+    return f"{value:.1e}" if math.isfinite(value) and abs(value) >= 1e6 else f"{value:,.{digits}f}"
+
+
+def _reference(metrics):
+    """Return this model's number and that of independent columns, on the same rows."""
+    if "baselines" in metrics:
+        return metrics["held_out_log_likelihood"], metrics["baselines"]["models"]["independent columns"]["value"]
+    comparison = metrics.get("comparison", {})
+    value = comparison.get("independent_pixels", comparison.get("independent_gaussians"))
+    return None if value is None else (own_value(metrics), value)
+
+
+def _worse_than_nothing(own, other):
+    text = (
+        "This model is worse than independent columns, which use no latent variables: "
+        f"{written(own['value'])} against {written(other)} nats per row on held-out rows. Do not rely on it."
+    )
+    if own["median"] > other:
+        text += (
+            f" A few rows cause this: the median row has {written(own['median'])}. Look for outliers, or columns on "
+            "very different scales."
+        )
+    return text + " Train for longer (max_epochs, patience), or try other settings."
+
+
+def _better_baselines(metrics):
+    """Name the best simple model if it is better than this one by more than two standard errors."""
+    if "baselines" not in metrics:
+        return None
+    own = metrics["held_out_log_likelihood"]
+    name, best = max(metrics["baselines"]["models"].items(), key=lambda model: model[1]["value"])
+    if not best["advantage"] > 2 * best["advantage_std_error"]:
+        return None
+    chosen = f" ({best['chosen']})" if best["chosen"] else ""
+    return (
+        f"A simpler model describes the held-out rows better: {name}{chosen} with {written(best['value'], 2)} nats per "
+        f"row, against {written(own['value'], 2)} for this model (difference {written(best['advantage'], 2)} ± "
+        f"{written(best['advantage_std_error'], 2)})."
+    )

@@ -1,0 +1,143 @@
+"""From a fitted model to its report, with metrics, pictures and the interactive page."""
+
+import copy
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from aevb import runs
+from aevb.arguments import check_parameter
+from aevb.data.binarization import kind_of
+from aevb.data.datasets import Dataset
+from aevb.data.reading import column_names
+from aevb.data.trial import Trial
+from aevb.errors import shown
+from aevb.explorer import NotExplorableError, write_page
+from aevb.files import check_folder
+from aevb.report import pictures
+from aevb.report.measures import measure
+from aevb.report.page import render_report
+from aevb.vae import VAE
+
+
+def write_report(
+    vae: VAE,
+    X,
+    folder,
+    *,
+    X_train=None,
+    y=None,
+    y_train=None,
+    image_shape: tuple[int, int] | None = None,
+    title: str = "A variational auto-encoder",
+) -> Path:
+    """Write the report of a fitted model, and the page to explore it in the browser.
+
+    It works for any fitted :class:`aevb.VAE`, with your own encoder, decoder or prior too; the interactive page can
+    only run networks built by `VAE` itself, and the report says so where there is none. Files that an earlier report
+    left in the folder are replaced.
+
+    Args:
+        vae: A fitted model.
+        X: (n, D), rows that were not used for training, as for ``fit``.
+        folder: Where `report.html`, `explorer.html`, `metrics.json`, `history.csv` and the pictures go; it is created
+            if needed.
+        X_train: (N, D), the training rows. With them the report compares the model with simple ones, shows the training
+            bound, and looks for memorized images.
+        y: (n,), labels of X, as colours.
+        y_train: (N,), labels of `X_train`.
+        image_shape: (height, width), if rows are images.
+        title: What the data are.
+
+    Returns:
+        The path of `report.html`.
+
+    Raises:
+        ValueError: The arguments do not fit the model or each other.
+
+    Example:
+        >>> import tempfile
+        >>> from sklearn.datasets import load_digits
+        >>> X = load_digits().data / 16
+        >>> vae = VAE(latent_dim=2, hidden=(10,), max_epochs=2, progress=False).fit(X[:1500])
+        >>> write_report(vae, X[1500:], tempfile.mkdtemp(), image_shape=(8, 8), title="Digits").name
+        'report.html'
+    """
+    test = vae._check_new_data(X)
+    train = test[:0] if X_train is None else vae._check_new_data(X_train, "X_train")
+    folder = Path(check_folder("folder", folder))
+    shape, columns, vae = _shape(image_shape, test.shape[1]), column_names(vae), _without_names(vae)
+    labels = _labels("y", y, len(test))
+    train_labels = _labels("y_train", y_train, len(train)) if len(train) or labels is None else labels[:0]
+    if (labels is None) != (train_labels is None):
+        raise ValueError("y and y_train: give the labels of both X and X_train, or of neither.")
+    dataset = Dataset(
+        title,
+        test,
+        labels,
+        shape,
+        title,
+        binarization=kind_of(test),
+        columns=None if columns is None else tuple(columns),
+    )
+    split = f"{len(train):,} training rows and {len(test):,} others" if len(train) else f"{len(test):,} rows"
+    trial = Trial(dataset, train, None, train, test, train_labels, labels, split, dataset.binarization, len(train))
+    folder.mkdir(parents=True, exist_ok=True)
+    runs.write_history(folder, vae.history_)
+    no_page = ""
+    try:
+        write_page(folder / "explorer.html", vae, trial, name=folder.resolve().name)
+    except NotExplorableError as error:
+        no_page = str(error)
+        (folder / "explorer.html").unlink(missing_ok=True)  # of another model
+    seed = vae.random_state if isinstance(vae.random_state, int) else 0
+    write_results(folder, vae, trial, seed, no_page=no_page)
+    return folder / "report.html"
+
+
+def write_results(folder: Path, vae: VAE, trial: Trial, seed: int, **origin: str) -> dict:
+    """Measure, draw and report a model into a folder that exists; return the metrics.
+
+    Args:
+        folder: Where the files go.
+        vae: The model.
+        trial: Its data.
+        seed: Of the run.
+        origin: See :func:`aevb.report.page.render_report`.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the report shows them beside the numbers
+        metrics = measure(vae, trial, seed)
+    runs.write_metrics(folder, metrics)
+    names = pictures.draw_pictures(vae, trial, folder, seed)
+    render_report(folder, vae, trial, metrics, names, **origin)
+    return metrics
+
+
+def _without_names(vae):
+    """Return the model as one that takes arrays: the columns are checked and in order by now."""
+    vae = copy.copy(vae)
+    vars(vae).pop("feature_names_in_", None)
+    return vae
+
+
+def _labels(name, labels, num_rows):
+    if labels is None:
+        return None
+    labels = np.asarray(labels)
+    if labels.shape != (num_rows,):
+        raise ValueError(f"{name} has shape {labels.shape}; expected ({num_rows},), one label per row.")
+    return labels
+
+
+def _shape(image_shape, num_columns):
+    if image_shape is None:
+        return None
+    if len(image_shape) != 2 or image_shape[0] * image_shape[1] != num_columns:
+        raise ValueError(
+            f"image_shape={shown(image_shape)}: expected (height, width) with {num_columns} pixels in all."
+        )
+    for side in image_shape:
+        check_parameter("image_shape", side, kind=int, low=1)
+    return int(image_shape[0]), int(image_shape[1])

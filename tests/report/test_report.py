@@ -1,0 +1,149 @@
+"""The report of a fitted model by one Python call."""
+
+import json
+from types import SimpleNamespace
+
+import equinox as eqx
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+from sklearn.datasets import load_iris
+
+from aevb import VAE
+from aevb.report import pictures, write_report
+from aevb.report.measures import NUM_SAMPLES, likelihood_rows, measure
+from aevb.report.page import ranking
+from aevb.report.report import _without_names
+
+IRIS = load_iris(as_frame=True)
+X, Y = IRIS.data, IRIS.target_names[IRIS.target]
+TRAIN, TEST = X[::2], X[1::2]
+
+
+class LaplaceDecoder(eqx.Module):
+    network: eqx.nn.MLP
+
+    def __call__(self, z):
+        return dist.Laplace(self.network(z), 1.0).to_event(1)
+
+
+@pytest.fixture(scope="module")
+def vae():
+    return VAE(2, hidden=(4,), max_epochs=2, optimizer="sgd", progress=False).fit(TRAIN)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small():
+    """One picture, and few candidates for the simple models."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "PICTURES", {"latent": pictures.PICTURES["latent"]})
+        patch.setattr("aevb.inference.baselines.COMPONENTS", (1,))
+        patch.setattr("aevb.inference.baselines.MIXTURE_SIZES", (2,))
+        patch.setattr("aevb.inference.baselines.NUM_FOLDS", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def written(vae, _small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report") / "iris"
+    path = write_report(vae, TEST, folder, X_train=TRAIN, y=Y[1::2], y_train=Y[::2], title="Iris <flowers>")
+    assert path == folder / "report.html"
+    return folder
+
+
+def test_one_call_writes_report_page_and_numbers(written):
+    names = {path.name for path in written.iterdir()}
+    assert names == {"report.html", "explorer.html", "metrics.json", "history.csv", "latent.png", "latent.svg"}
+    page = (written / "report.html").read_text(encoding="utf-8")
+    for said in ("Iris &lt;flowers&gt;", "Gaussian mixture", "factor analysis, 2 factors", 'href="explorer.html"'):
+        assert said in page
+    assert "config.toml" not in page
+    assert "petal length (cm)" in (written / "explorer.html").read_text(encoding="utf-8")
+
+
+def test_the_gap_is_that_of_the_same_rows(vae, written):
+    metrics = json.loads((written / "metrics.json").read_text())["held_out_log_likelihood"]
+    values = vae.log_likelihood(TEST, method="laplace", num_samples=500).values
+    bounds = vae.score_samples(TEST, num_samples=NUM_SAMPLES)
+    assert metrics["gap"] == pytest.approx(np.mean(values - bounds), abs=1e-4)
+    assert metrics["gap_std_error"] == pytest.approx(np.std(values - bounds, ddof=1) / np.sqrt(75), abs=1e-4)
+    assert metrics["lower_bound"] == pytest.approx(bounds.mean(), abs=1e-4)
+
+
+def test_the_gap_of_some_rows_does_not_mix_in_others(vae, monkeypatch):
+    """Two thirds of the rows are far away: a bound of all rows would be nowhere near log p(x) of the others."""
+    monkeypatch.setattr("aevb.report.measures.likelihood_rows", lambda rows: rows[::3])
+    rows = np.repeat(TEST.to_numpy()[:10], 3, axis=0) + 30 * (np.arange(30) % 3 > 0)[:, None]
+    dataset = SimpleNamespace(image_shape=None, name="iris")
+    trial = SimpleNamespace(test=rows, train=rows[:0], num_train=0, split="", binarization="none", dataset=dataset)
+    metrics = measure(_without_names(vae), trial, 0)
+    likelihood = metrics["held_out_log_likelihood"]
+    assert likelihood["value"] - metrics["held_out_lower_bound"]["value"] > 100
+    assert 0 <= likelihood["gap"] < 10
+
+
+def test_the_models_are_ranked_on_the_same_rows(written):
+    title, entries = ranking(json.loads((written / "metrics.json").read_text()))
+    assert title == "log p(x) of 75 held-out rows, nats per row"
+    values = [entry["value"] for entry in entries]
+    assert values == sorted(values)
+    assert [entry["words"] for entry in entries if entry["is_own"]] == ["this model, 2 latent variables"]
+    assert len(entries) == 6
+
+
+def test_own_networks_are_reported_and_the_missing_page_is_explained(tmp_path):
+    decoder = LaplaceDecoder(eqx.nn.MLP(2, 4, 3, 1, key=jax.random.key(0)))
+    prior = dist.Logistic(np.zeros(2), 1.0).to_event(1)
+    own = VAE(2, hidden=(4,), decoder=decoder, prior=prior, max_epochs=2, optimizer="sgd", progress=False).fit(TRAIN)
+    (tmp_path / "explorer.html").write_text("of another model")
+    page = write_report(own, TEST, tmp_path).read_text(encoding="utf-8")
+    assert "your own decoder: LaplaceDecoder" in page
+    assert "your own: Independent" in page or "your own: Logistic" in page
+    assert "There is no interactive page: this model has its own prior and decoder" in page
+    assert not (tmp_path / "explorer.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"y": Y[:3]}, r"y has shape \(3,\); expected \(75,\)"),
+        ({"y": Y[1::2], "X_train": TRAIN}, "labels of both X and X_train"),
+        ({"image_shape": (3, 3)}, r"image_shape=\(3, 3\): expected \(height, width\) with 4 pixels"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_written(vae, tmp_path, options, said):
+    with pytest.raises(ValueError, match=said):
+        write_report(vae, TEST, tmp_path / "new", **options)
+    assert not (tmp_path / "new").exists()
+
+
+def test_rows_for_log_p_are_all_of_a_table_and_a_hundred_large_images():
+    assert [len(likelihood_rows(np.zeros((2000, width)))) for width in (4, 500, 784, 5000)] == [1000, 156, 100, 100]
+
+
+def caption(name, labels=None, **model):
+    trial = SimpleNamespace(train_labels=labels, test_labels=labels)
+    kind = SimpleNamespace(has_bound=True, has_weight_posterior=False)
+    defaults = {"estimator_": "sgvb-b", "num_samples": 5, "history_": [{"reconstruction": 0.0}], "_learner_kind": kind}
+    return CAPTIONS[name](SimpleNamespace(**{**defaults, **model}), trial)
+
+
+CAPTIONS = {name: picture.caption for name, picture in pictures.PICTURES.items()}
+
+
+def test_captions_say_what_the_colours_are():
+    assert "colour" not in caption("latent")
+    assert "Its colour is its label" in caption("latent", np.arange(10))
+    assert "the value of its label" in caption("latent", np.arange(40))
+    said = caption("latent", np.array([f"person {number}" for number in range(40)]))
+    assert "40 different labels, too many to tell apart by colour" in said
+
+
+def test_captions_name_the_bound_of_the_curve():
+    assert "its two terms" in caption("learning_curve")
+    said = caption("learning_curve", estimator_="importance", history_=[{"lower_bound": 0.0}])
+    assert "importance-weighted bound with 5 samples" in said
+    assert "two terms" not in said
+    assert "Monte Carlo EM" in caption("learning_curve", _learner_kind=SimpleNamespace(has_bound=False))
+    assert "two terms" not in caption("learning_curve", estimator_="sgvb-a", history_=[{}])
