@@ -1,4 +1,4 @@
-"""Files that are there completely or not at all, and texts that are what they were written as."""
+"""Atomic writing of files, and texts with a checksum."""
 
 import hashlib
 import json
@@ -14,17 +14,17 @@ import numpy as np
 
 from aevb.errors import WrongTypeError, shown
 
-_SEAL = '{\n "sha256": "'  # what a sealed text begins with; 64 digits follow
+_SEAL = '{\n "sha256": "'  # the beginning of a sealed text; 64 digits follow
 
 
 @contextmanager
 def written_whole(path) -> Iterator[Path]:
-    """Give a path to write to; at the end of the block the file gets its name, and replaces one that has it.
+    """Yield a temporary path to write to; at the end of the block the file replaces the one at `path` atomically.
 
-    It has reached the disk by then, so that it survives a power cut as well. If the block fails, what was there stays.
+    It is synced to disk first, so that it also survives a power cut. If the block fails, the old file is unchanged.
 
     Args:
-        path: Where the file shall be; its folder is made if need be.
+        path: Path of the file; its folder is created if necessary.
 
     Example:
         >>> import tempfile
@@ -42,7 +42,7 @@ def written_whole(path) -> Iterator[Path]:
         yield scratch
         _sync(scratch)
         os.replace(scratch, path)
-        for folder in (path.parent, *(folder.parent for folder in made)):  # a new folder is a name in another one
+        for folder in (path.parent, *(folder.parent for folder in made)):  # a new folder is an entry in its parent
             _sync(folder)
     finally:
         scratch.unlink(missing_ok=True)
@@ -50,9 +50,9 @@ def written_whole(path) -> Iterator[Path]:
 
 @contextmanager
 def one_at_a_time(folder) -> Iterator[None]:
-    """Let no other process into this block for the same folder, which need not exist; some systems have no locks.
+    """Exclude other processes from this block for the same folder, which need not exist; some systems have no locks.
 
-    It locks the nearest folder above, and so leaves nothing behind: filelock would leave a file beside each model.
+    It locks the nearest existing parent and leaves nothing behind: filelock would leave a file next to each model.
     """
     held = None
     with suppress(OSError, ModuleNotFoundError):
@@ -64,13 +64,13 @@ def one_at_a_time(folder) -> Iterator[None]:
         yield
     finally:
         if held is not None:
-            os.close(held)  # which gives it back
+            os.close(held)  # which releases it
 
 
 def _sync(path):
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the entries of a folder, are on disk."""
     if os.name == "nt" and path.is_dir():
-        return  # Windows has no such thing for folders
+        return  # Windows cannot sync folders
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)
@@ -79,14 +79,14 @@ def _sync(path):
 
 
 def check_path(name: str, value) -> Path:
-    """Return the path that was given as an argument; refuse what is none."""
+    """Return the path given as an argument; raise an error if it is not a path."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise WrongTypeError(f"{name}={shown(value)} is no path. Give the name of a folder.")
     return Path(value)
 
 
 def check_folder(name: str, value) -> Path:
-    """Return the folder that was given as an argument; refuse one that could not be made or written to."""
+    """Return the folder given as an argument; raise an error if it cannot be created or written to."""
     folder = check_path(name, value)
     if reason := why_not_writable(folder):
         raise ValueError(f"{name}={str(value)!r}: {reason}. Name a folder that can be made.")
@@ -94,7 +94,7 @@ def check_folder(name: str, value) -> Path:
 
 
 def why_not_writable(folder) -> str | None:
-    """Return why nothing can be written into a folder that is there or would be made, if so; nothing is made.
+    """Return why a folder, which need not exist, cannot be written to, or None; nothing is created.
 
     Example:
         >>> why_not_writable("/dev/null/runs")
@@ -107,14 +107,14 @@ def why_not_writable(folder) -> str | None:
 
 
 def digest(data: bytes, kind: str = "sha256") -> str:
-    """Return a hash of some bytes, in hexadecimal."""
+    """Return a hash of some bytes in hexadecimal."""
     return hashlib.new(kind, data, usedforsecurity=False).hexdigest()
 
 
 def sealed(document: dict[str, Any]) -> str:
-    """Return a document as JSON that carries the SHA-256 of all the rest of its text, as `sha256`.
+    """Return a document as JSON with the SHA-256 of the rest of its text, as `sha256`.
 
-    Numbers that JSON cannot hold are refused.
+    Numbers that JSON cannot represent raise an error.
 
     Example:
         >>> unsealed(sealed({"answer": 42}))
@@ -124,10 +124,10 @@ def sealed(document: dict[str, Any]) -> str:
 
 
 def unsealed(text: str) -> dict[str, Any]:
-    """Return the document that :func:`sealed` wrote; nothing is parsed before the checksum was found right.
+    """Return the document that :func:`sealed` wrote; nothing is parsed before the checksum has been verified.
 
     Raises:
-        ValueError: A single character of the text is another one, or it was never sealed.
+        ValueError: The text has been changed, or was never sealed.
     """
     start, end = len(_SEAL), len(_SEAL) + 64
     if not text.startswith(_SEAL):
@@ -140,10 +140,10 @@ def unsealed(text: str) -> dict[str, Any]:
 
 
 def parse_json(text: str) -> Any:
-    """Return what a JSON text holds; ambiguous and oversized ones are refused, which Python's own parser takes.
+    """Return the contents of a JSON text; unlike Python's own parser, reject ambiguous and oversized ones.
 
     Raises:
-        ValueError: It is no JSON, a name appears twice in an object, a number is not finite, or it is nested too deep.
+        ValueError: It is not JSON, a name appears twice in an object, a number is not finite, or it is nested too deep.
 
     Example:
         >>> parse_json('{"a": 1, "a": 2}')
@@ -157,7 +157,7 @@ def parse_json(text: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Turn NumPy's numbers and sequences into JSON's, and what is no number, which JSON cannot hold, into null."""
+    """Convert NumPy numbers and sequences to JSON types, and NaN and infinity, which JSON cannot represent, to null."""
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,6 +1,6 @@
 """A run is a folder: `config.toml`, `checkpoints/`, `model/`, `history.csv`, `metrics.json`, `report.html`, pictures.
 
-Each file is written whole.
+Each file is written atomically.
 """
 
 import csv
@@ -16,19 +16,19 @@ from typing import Any
 
 from aevb.files import written_whole
 
-CHECKPOINTS = "checkpoints"  # the folder of a run in which it is saved on the way
+CHECKPOINTS = "checkpoints"  # the subfolder for checkpoints
 TABLES = ("run", "data", "model")  # of a `config.toml`
 _PACKAGES = ("aevb", "equinox", "jax", "numpy", "numpyro", "optax", "scikit-learn")
 
 
 def new_run_folder(folder) -> Path:
-    """Make a folder for a run and return it: this one if it is new or empty, else the next free one of -2, -3, ...
+    """Create a folder for a run and return it: this one if it is new or empty, else the next free one of -2, -3, ...
 
-    What an earlier run left is never touched. The new folder has an empty `config.toml`, which tells a run that begins
-    at the same moment that it is taken.
+    Earlier runs are never touched. The new folder contains an empty `config.toml`, so that a run started at the same
+    moment does not use it too.
 
     Raises:
-        OSError: The folder cannot be made.
+        OSError: The folder cannot be created.
 
     Example:
         >>> import tempfile
@@ -57,7 +57,7 @@ def new_run_folder(folder) -> Path:
 
 
 def write_config(folder: Path, config: dict[str, dict[str, Any]]) -> None:
-    """Write `config.toml`, one table for each entry. What is None is left out: TOML has no word for it."""
+    """Write `config.toml`, one table per entry. None is left out, because TOML cannot represent it."""
     import tomli_w
 
     given = {
@@ -71,7 +71,7 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
     """Return the tables of a `config.toml`.
 
     Raises:
-        ValueError: Naming the file and the place.
+        ValueError: The file is missing or invalid; the message names the file and the place.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -87,7 +87,7 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def write_history(folder: Path, history: list[dict]) -> None:
-    """Write `history.csv`, one row an epoch."""
+    """Write `history.csv`, one row per epoch."""
     columns = list(history[0]) if history else ["epoch"]
     with (
         written_whole(folder / "history.csv") as scratch,
@@ -99,19 +99,19 @@ def write_history(folder: Path, history: list[dict]) -> None:
 
 
 def write_metrics(folder: Path, metrics: dict) -> None:
-    """Write `metrics.json`; the versions of what computed them, the commit and the machine are added."""
+    """Write `metrics.json`, with the package versions, the commit and the machine added."""
     provenance = {"versions": versions(), "commit": commit(), "machine": machine()}
     with written_whole(folder / "metrics.json") as scratch:
         scratch.write_text(json.dumps({**metrics, **provenance}, indent=2) + "\n", encoding="utf-8")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that a number depends on."""
+    """Return the versions of Python and of the packages that results depend on."""
     return {"python": platform.python_version(), **{package: version(package) for package in _PACKAGES}}
 
 
 def machine() -> dict[str, Any]:
-    """Return what kind of machine this is."""
+    """Return a description of this machine."""
     return {"system": platform.system(), "architecture": platform.machine(), "cores": os.cpu_count()}
 
 

@@ -53,10 +53,12 @@ def test_a_step_of_sgd_is_the_gradient_of_the_stated_objective(parameter_prior):
     expected = jax.tree.map(lambda p, g: p + 0.5 * g, state.parameters, gradient)
     for a, b in zip(jax.tree.leaves(after.parameters), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
-    np.testing.assert_allclose(info.lower_bound, bound, rtol=1e-12)  # nats a datapoint, without the parameters' prior
+    np.testing.assert_allclose(
+        info.lower_bound, bound, rtol=1e-12
+    )  # nats per datapoint, without the prior on the parameters
 
 
-def test_noise_is_standard_normal_with_one_draw_a_sample():
+def test_noise_is_standard_normal_with_one_draw_per_sample():
     models = make_models()
     learner = AEVB(split(models).skeleton, 10, num_samples=4)
     noise = learner.draw_noise(learner.init(models, 1.0, key=jax.random.key(0)), jax.random.key(0), DIGITS[0], (50, 10))
@@ -76,7 +78,7 @@ ANY_OPTIMIZER = {
 }
 
 
-SLOW = {"sgd", "adagrad", "adamw", "schedule", "injected"}  # any takes the way of "adam" or of "clipped rmsprop"
+SLOW = {"sgd", "adagrad", "adamw", "schedule", "injected"}  # each uses the same code as "adam" or "clipped rmsprop"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ SLOW = {"sgd", "adagrad", "adamw", "schedule", "injected"}  # any takes the way 
 def test_every_optimizer_raises_the_bound(optimizer, learning_rate):
     _, trained = learn(make_models(), optimizer=optimizer, learning_rate=learning_rate)
     bounds = [row["lower_bound"] for row in trained.history]
-    assert bounds == sorted(bounds)  # -44 nats at the start, those of a fair coin for each pixel
+    assert bounds == sorted(bounds)  # -44 nats at the start: a fair coin for each pixel
     assert bounds[-1] > bounds[0] + 1
 
 
@@ -121,7 +123,7 @@ def test_a_users_networks_with_functions_inside_learn():
     assert (recognition.encoder.network.layers[0].weight != encoder.network.layers[0].weight).any()
 
 
-def test_adagrad_is_its_formula():
+def test_adagrad_agrees_with_its_formula():
     transformation = adagrad()
     gradients = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     gradients[:, 2] = 0
@@ -138,8 +140,8 @@ def test_adagrad_works_on_tiny_gradients():
     np.testing.assert_allclose(updates, -1, rtol=1e-3)
 
 
-def test_equal_learners_are_one():
-    """A compiled program is found by its learner: made twice from equal parts, it must be the same."""
+def test_equal_learners_compare_equal():
+    """Compiled programs are cached by learner: learners made from equal parts must be equal."""
     first, second = (AEVB(split(make_models()).skeleton, 10, optimizer=OPTIMIZERS["adam"]) for _ in range(2))
     assert first == second
     assert hash(first) == hash(second)

@@ -49,7 +49,7 @@ def test_only_the_chains_of_the_minibatch_move(models):
 
 @pytest.mark.float64
 def test_weights_climb_the_log_joint_at_the_new_samples(models):
-    """Five steps of gradient ascent, written out."""
+    """Five explicit steps of gradient ascent."""
     models = jax.tree.map(lambda leaf: leaf.astype(np.float64), models)
     learner, state = make(models, optimizer=optax.sgd(1.0), num_samples=2)
     batch, after, info = take_step(learner, state)
@@ -80,7 +80,7 @@ def test_the_step_size_follows_the_acceptance(models, step_size, grows):
     np.testing.assert_allclose(change, 0.05 * (info.acceptance - 0.9), rtol=1e-3)
 
 
-def test_chains_belong_to_places_not_to_rows_of_the_source(models):
+def test_chains_belong_to_training_places_not_to_source_rows(models):
     """Rows 100 to 129 of the source are the learner's places 0 to 29."""
     learner, state = make(models)
     X = np.random.default_rng(0).uniform(size=(200, 5)).astype(np.float32)

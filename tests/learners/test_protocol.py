@@ -1,4 +1,4 @@
-"""What all learners have in common, one table."""
+"""What all learners have in common."""
 
 import inspect
 
@@ -30,16 +30,16 @@ def make(name):
 
 
 @each_learner
-def test_equal_learners_are_one(name):
-    """A compiled program is found by its learner: made twice from equal parts, it must be the same."""
+def test_equal_learners_compare_equal(name):
+    """Compiled programs are cached by learner: learners made from equal parts must be equal."""
     (first, _), (second, _) = make(name), make(name)
     assert first == second
     assert hash(first) == hash(second)
 
 
-# The loop scans the steps of each learner, and a scan refuses one that changes the form of the state.
+# The loop scans the steps of each learner, and a scan rejects a step that changes the structure of the state.
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "aevb")) for name in KINDS])
-def test_a_step_is_a_function_of_its_arguments_and_keeps_the_form_of_the_state(name):
+def test_a_step_is_pure_and_keeps_the_structure_of_the_state(name):
     learner, state = make(name)
     places = jnp.arange(20)
     noise = learner.draw_noise(state, KEY, X[0], (20,))
@@ -53,7 +53,7 @@ def test_a_step_is_a_function_of_its_arguments_and_keeps_the_form_of_the_state(n
 
 
 @pytest.mark.parametrize("name", ["aevb", *(pytest.param(n, marks=pytest.mark.thorough) for n in KINDS if n != "aevb")])
-def test_it_raises_what_it_maximizes_with_a_chosen_step_size(name):
+def test_it_improves_its_objective_with_a_chosen_step_size(name):
     learner, state = make(name)
     setting = {"key": KEY, "batch_size": 50}
     step_size = choose_step_size(learner, state, Source(X), np.arange(len(X)), **setting)
@@ -64,7 +64,7 @@ def test_it_raises_what_it_maximizes_with_a_chosen_step_size(name):
 
 
 @each_learner
-def test_it_says_what_it_is_and_prepares_what_it_learns(name):
+def test_it_declares_its_capabilities_and_prepares_its_models(name):
     learner, state = make(name)
     assert learner.title
     assert learner.argument == (f"learner={name!r}" if name in LEARNERS else "amortized=False")
@@ -92,7 +92,7 @@ def test_every_class_is_abstract_or_final_and_overrides_nothing_concrete():
                 assert all(getattr(method, "__isabstractmethod__", False) for method in inherited), (kind, name)
 
 
-def test_arguments_ask_for_a_learner():
+def test_arguments_select_a_learner():
     assert learner_kind("aevb") is AEVB
     assert learner_kind("aevb", amortized=False) is Unamortized
     with pytest.raises(ValueError, match="amortized=False is for learner='aevb', and learner='mcem' was given"):
@@ -101,7 +101,7 @@ def test_arguments_ask_for_a_learner():
         learner_kind("em")
 
 
-def test_all_learners_have_what_the_training_loop_asks_for():
+def test_all_learners_have_what_the_training_loop_needs():
     members = {*Learner.__annotations__, *(name for name in vars(Learner) if not name.startswith("_"))}
     assert {"row_bound", "init", "models", "draw_noise", "step", "log_parameter_prior", "needs_encoder"} <= members
     for kind in (*KINDS.values(), PosteriorLearner):

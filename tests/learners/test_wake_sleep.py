@@ -58,8 +58,8 @@ def test_a_step_of_sgd_is_the_gradient_of_the_two_objectives(likelihood, num_sam
 
 @pytest.mark.slow
 @pytest.mark.float64
-def test_what_is_sampled_need_not_be_reparameterizable():
-    """Bernoulli latent variables: the paper's advantage of wake-sleep (§4). One bit behind three others."""
+def test_latent_variables_need_not_be_reparameterizable():
+    """Bernoulli latent variables, the advantage of wake-sleep that the paper names (§4). One bit generates three."""
 
     class Bits(eqx.Module):
         logits: jax.Array

@@ -70,7 +70,7 @@ def test_sigmoid_means_stay_in_the_unit_interval():
     np.testing.assert_allclose(means, 1 / (1 + np.exp(-before)), rtol=1e-5)
 
 
-def test_what_is_not_known_is_refused_when_it_is_made():
+def test_unknown_names_are_rejected_at_construction():
     with pytest.raises(ValueError, match=r"mean: got 'linear', expected one of \('identity', 'sigmoid'\)"):
         GaussianMLP(2, (5,), 4, mean="linear")
     with pytest.raises(ValueError, match="activation: got 'step', expected one of"):

@@ -34,7 +34,7 @@ class LearnedNormal(eqx.Module):
 
 
 class UserConditional(eqx.Module):
-    """A user's own network, with fields that are no arrays."""
+    """A user's own network, with fields that are not arrays."""
 
     network: eqx.nn.MLP
     num_calls: int
@@ -90,13 +90,13 @@ def in_numpy(tree):
         for name, make in ALL.items()
     ],
 )
-def test_split_and_join_give_the_model_back(make):
+def test_split_and_join_restore_the_model(make):
     models = initialize(make(), KEY, "paper")
     parts = split(models)
     assert eqx.tree_equal(in_numpy(join(*parts)), in_numpy(models))
     assert all(eqx.is_inexact_array(leaf) for leaf in jax.tree.leaves(parts.parameters))
     assert not any(eqx.is_array(leaf) for leaf in parts.skeleton.leaves)
-    # Equal structures have equal skeletons, whatever their numbers are: compiled programs are found by them.
+    # Equal structures have equal skeletons, whatever their values: compiled programs are cached by them.
     other = split(initialize(make(), jax.random.key(1), "paper"))
     assert parts.skeleton == other.skeleton
     assert hash(parts.skeleton) == hash(other.skeleton)

@@ -21,7 +21,7 @@ STDS = np.array([15.0, 10, 16, 11, 9, 11, 10, 18])
 
 
 def by_nuts(log_joint, start, num_samples=20_000):
-    """Draws of a posterior over real numbers, by name."""
+    """Posterior draws of real variables, by name."""
     kernel = NUTS(potential_fn=lambda v: -log_joint(v), target_accept_prob=0.95)
     chains = MCMC(
         kernel, num_warmup=2000, num_samples=num_samples, num_chains=2, chain_method="vectorized", progress_bar=False
@@ -71,7 +71,7 @@ def centred(v):
 
 
 def test_eight_schools():
-    """Non-centred, the Gaussian is near; centred, the posterior is a funnel, and k-hat says so.
+    """Non-centred, a Gaussian is a good fit; centred, the posterior is a funnel, and k-hat shows it.
 
     Of the non-centred posterior only log tau is far from Gaussian (skewed to the left without end), so its mean and
     spread are those of the best Gaussian and not of the posterior: the others are compared.

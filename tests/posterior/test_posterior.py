@@ -1,4 +1,4 @@
-"""fit_posterior against models whose posteriors are known.
+"""fit_posterior against models with known posteriors.
 
 Fits have fixed seeds; the full-covariance ones end, where the posterior is of their family, with no Monte Carlo error
 left. Bounds are compared within 5 standard errors or the number that stands there, several times what was seen.
@@ -17,7 +17,7 @@ from aevb import fit_posterior
 
 RNG = np.random.default_rng(0)
 NUM_DATA, SIZE, NOISE, PRIOR_STD = 60, 3, 0.7, 3.0
-# Columns with the same correlations at any seed: mean field has something to miss.
+# Columns with the same correlations for any seed, which mean field misses.
 X = np.sqrt(NUM_DATA) * np.linalg.qr(RNG.normal(size=(NUM_DATA, SIZE)))[0] @ (np.eye(SIZE) + 0.6)
 Y = X @ np.array([2.0, -1.0, 0.5]) + NOISE * RNG.normal(size=NUM_DATA)
 PRECISION = np.eye(SIZE) / PRIOR_STD**2 + X.T @ X / NOISE**2
@@ -79,7 +79,7 @@ def test_minibatches_agree_with_all_data():
 
 
 @pytest.mark.slow
-def test_data_that_stand_for_more_weigh_more():
+def test_data_that_represent_a_larger_set_weigh_more():
     """Every datapoint counts twice: the posterior is that of the data set repeated."""
     fitted = fit((log_prior, log_likelihood), num_data=2 * NUM_DATA, batch_size=30)
     covariance = np.linalg.inv(np.eye(SIZE) / PRIOR_STD**2 + 2 * X.T @ X / NOISE**2)
@@ -88,7 +88,7 @@ def test_data_that_stand_for_more_weigh_more():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "gap"), [("low-rank", 0.02), ("flow", 0.3)])
-def test_other_families_come_near(family, gap):
+def test_other_families_come_close(family, gap):
     fitted = fit(log_joint, family)
     assert LOG_EVIDENCE - gap < fitted.lower_bound < LOG_EVIDENCE + 5 * fitted.std_error
     assert (np.abs(fitted.mean - MEAN) < 0.15 * STD).all()
@@ -113,8 +113,8 @@ def test_positive_variables_and_their_jacobian():
         return prior + dist.Normal(v["mu"], v["tau"] ** -0.5).log_prob(x).sum()
 
     fitted = fit(normal_gamma, data=x, variables={"mu": (), "tau": constraints.positive})
-    assert fitted.k_hat > 0.7  # mu has the tails of Student's t, q a Gaussian's
-    assert fitted.warnings == ()  # but there is next to nothing in them
+    assert fitted.k_hat > 0.7  # mu has the tails of Student's t, q those of a Gaussian
+    assert fitted.warnings == ()  # but they contain almost no mass
     draws = fitted.sample(100_000)
     exact = {"mu": (m, np.sqrt(b / (k * (a - 1)))), "tau": (a / b, np.sqrt(a) / b)}
     for name, (mean, std) in exact.items():
@@ -164,7 +164,7 @@ ENCODER = Encoder(jnp.array(0.0), jnp.array(0.0), jnp.array(0.0))
 
 
 @pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore:k-hat")  # of 41 variables at once, with the mean's spread too small
+@pytest.mark.filterwarnings("ignore:k-hat")  # 41 variables at once, and the standard deviation of the mean is too small
 @pytest.mark.parametrize(
     "options",
     [
@@ -197,8 +197,8 @@ def test_local_variables_by_an_encoder_and_row_by_row(options):
         assert fitted.sample_local(5, data=np.zeros(3)).shape == (5, 3)
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")  # ArviZ announces its next version once a day
-def test_what_comes_back():
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # ArviZ announces its next version
+def test_the_result():
     fitted = fit(log_joint, max_steps=500)
     assert fitted.sample(7).shape == (7, SIZE)
     np.testing.assert_array_equal(fitted.sample(7), fitted.sample(7))
@@ -217,7 +217,7 @@ def test_what_comes_back():
 
 
 @pytest.mark.slow
-def test_posteriors_of_your_own_by_name():
+def test_custom_posteriors_by_name():
     def independent(v):
         return dist.Gamma(3.0, 2.0).log_prob(v["rate"]) + dist.Normal(1.0, 2.0).log_prob(v["shift"])
 
@@ -229,7 +229,7 @@ def test_posteriors_of_your_own_by_name():
     assert set(fitted.sample(3)) == {"rate", "shift"}
 
 
-REFUSED = {
+REJECTED = {
     "a vector": (lambda v: v, {}, r"log_joint: returned shape \(3,\).*Sum it"),
     "not finite": (lambda v: jnp.log(-jnp.sum(v**2)), {}, "log_joint: is nan at the start, at the variables"),
     "a name": (
@@ -267,15 +267,15 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_refusals_name_the_thing_and_the_fix(case):
-    model, options, message = REFUSED[case]
+@pytest.mark.parametrize("case", REJECTED)
+def test_errors_name_the_argument_and_the_fix(case):
+    model, options, message = REJECTED[case]
     options = {"data": None, **options}
     with pytest.raises(ValueError, match=message):
         fit(model, **options)
 
 
-def test_descriptions_that_are_none():
+def test_invalid_descriptions():
     with pytest.raises(TypeError, match=r"variables\['mu'\]: got 'real'; expected a support"):
         fit(log_joint, variables={"mu": "real"})
     with pytest.raises(TypeError, match="posterior: got 3"):
@@ -301,7 +301,7 @@ def test_errors_of_the_users_function_name_it_and_the_variables(variables, words
         fit_posterior(log_joint, variables=variables, data=np.ones(3), progress=False)
 
 
-def test_variables_that_the_log_joint_never_reads_are_named():
+def test_variables_that_the_log_joint_never_uses_are_named():
     from aevb.models import LogJoint, Posterior, describe, unused_variables
 
     q = Posterior.of_family("gaussian", describe({"a": (), "b": (2,), "c": ()}))
@@ -312,8 +312,8 @@ def test_variables_that_the_log_joint_never_reads_are_named():
 
 
 @pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore:k-hat")  # after so few steps
-def test_a_nan_on_the_way_halves_the_learning_rate():
+@pytest.mark.filterwarnings("ignore:k-hat")  # after only a few steps
+def test_a_nan_during_training_halves_the_learning_rate():
     """Steps of 8 overshoot the posterior N(2, 0.1), to where the log joint is NaN; smaller ones do not."""
     setting = {"learning_rate": 8.0, "max_steps": 30, "progress": False}
     words = r"The lower bound became nan at step \d+\. Went back to step 0 and halved the learning rate"
