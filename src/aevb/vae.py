@@ -643,6 +643,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _keep(self, learner, trained):
         self.generative_, self.recognition_ = learner.models(trained.state)
         self._optimizer_state = trained.state.optimizer_state
+        self._streaming = Unsaved()
         self.learning_rate_ /= 2**trained.halvings
 
     def get_params(self, deep=True):
