@@ -4,6 +4,7 @@ import inspect
 import numbers
 import operator
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -35,15 +36,15 @@ _KINDS = {int: (numbers.Integral, 2**31 - 1), float: (numbers.Real, float(np.fin
 
 
 def check_parameter(
-    name: str, value, *, choices: Iterable | None = None, kind=None, low=None, high=None, above=None, largest=None
+    name: str, value: Any, *, choices: Iterable | None = None, kind=None, low=None, high=None, above=None, largest=None
 ) -> None:
     """Check one constructor argument.
 
     Args:
         name: Name of the argument.
         value: What was given.
-        choices: Allowed values.
-        kind: ``int`` or ``float``.
+        choices: Allowed values; with a `kind` they are allowed besides its numbers.
+        kind: ``int`` or ``float``; None for one of the choices alone.
         low: Smallest allowed number.
         high: Largest allowed number.
         above: A number that is just too small.
@@ -53,14 +54,14 @@ def check_parameter(
     Raises:
         ValueError: Saying what was given and what is allowed.
     """
-    if choices is not None:
-        choices = list(choices)
-        if not (isinstance(value, str | None) and value in choices):
-            names = [choice for choice in choices if isinstance(choice, str)]
-            hint = did_you_mean(str(value).lower(), names)
-            allowed = ", ".join(repr(choice) for choice in choices)
-            raise ValueError(f"{name}={shown(value)} is not known.{hint} Choose one of {allowed}.")
+    choices = list(choices or ())
+    if isinstance(value, str | None) and value in choices:
         return
+    if kind is None:
+        names = [choice for choice in choices if isinstance(choice, str)]
+        hint = did_you_mean(str(value).lower(), names)
+        allowed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name}={shown(value)} is not known.{hint} Choose one of {allowed}.")
     number, of_its_kind = _KINDS[kind]
     largest = of_its_kind if largest is None else largest
     is_number = isinstance(value, number) and not isinstance(value, bool | np.bool_)
@@ -71,4 +72,5 @@ def check_parameter(
     if not is_number or not all(holds(value, limit) for _, limit, holds in limits):
         wanted = "a whole number" if kind is int else "a number"
         allowed = " and ".join(f"{words} {limit}" for words, limit, _ in limits)
-        raise ValueError(f"{name}={shown(value)} is not allowed. Give {wanted} of {allowed}.")
+        others = "".join(f", or {choice!r}" for choice in choices)
+        raise ValueError(f"{name}={shown(value)} is not allowed. Give {wanted} of {allowed}{others}.")

@@ -41,7 +41,7 @@ def check_settings(vae) -> None:
 
 def _check_value(name: str, setting: Setting, value) -> None:
     """Refuse a value that its description does not allow."""
-    if setting.kind is None or (value is None and setting.may_be_none):
+    if setting.kind is None or (value is None and setting.default is None):
         return
     for item in np.ravel(np.asarray(value, dtype=object)).tolist() if setting.several else [value]:
         if setting.kind is bool:
@@ -49,9 +49,9 @@ def _check_value(name: str, setting: Setting, value) -> None:
                 raise ValueError(f"{name}={shown(item)} has to be True or False.")
         elif setting.kind is str:
             check_parameter(name, item, choices=(*setting.choices, *_names(setting.registry)))
-        elif not (isinstance(item, str) and item in setting.choices):
+        else:
             limits = {limit: getattr(setting, limit) for limit in ("low", "high", "above", "largest")}
-            check_parameter(name, item, kind=setting.kind, **limits)
+            check_parameter(name, item, choices=setting.choices, kind=setting.kind, **limits)
 
 
 def _names(registry):

@@ -46,11 +46,6 @@ class Setting:
         object.__setattr__(self, "help", " ".join(self.help.split()))
 
     @property
-    def may_be_none(self) -> bool:
-        """Whether None is allowed."""
-        return self.default is None or None in self.choices
-
-    @property
     def plain_help(self) -> str:
         """What it means, without the markup of code."""
         return self.help.replace("`", "").replace('"', "")

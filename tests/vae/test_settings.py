@@ -49,7 +49,7 @@ def test_what_is_allowed(arguments):
         ({"batch_size": 1.0}, "batch_size=1.0 is not allowed. Give a whole number"),
         ({"max_epochs": 0}, "max_epochs=0 is not allowed. Give a whole number of at least 1."),
         ({"max_epochs": 1.0}, "max_epochs=1.0 is not allowed. Give a whole number"),
-        ({"patience": 0}, "patience=0 is not allowed. Give a whole number of at least 1."),
+        ({"patience": 0}, "patience=0 is not allowed. Give a whole number of at least 1, or None."),
         ({"patience": 1.0}, "patience=1.0 is not allowed. Give a whole number"),
         ({"hidden": 0}, "hidden=0 is not allowed. Give a whole number of at least 1."),
         ({"hidden": (5, 1.0)}, "hidden=1.0 is not allowed. Give a whole number"),
