@@ -4,7 +4,6 @@ import inspect
 import numbers
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -36,7 +35,7 @@ _KINDS = {int: (numbers.Integral, 2**31 - 1), float: (numbers.Real, float(np.fin
 
 
 def check_parameter(
-    name: str, value: Any, *, choices: Iterable | None = None, kind=None, low=None, high=None, above=None, largest=None
+    name: str, value, *, choices: Iterable | None = None, kind=None, low=None, high=None, above=None, largest=None
 ) -> None:
     """Check one constructor argument.
 
@@ -55,7 +54,7 @@ def check_parameter(
         ValueError: Saying what was given and what is allowed.
     """
     choices = list(choices or ())
-    if isinstance(value, str | None) and value in choices:
+    if _is_one_of(value, choices):
         return
     if kind is None:
         names = [choice for choice in choices if isinstance(choice, str)]
@@ -74,3 +73,8 @@ def check_parameter(
         allowed = " and ".join(f"{words} {limit}" for words, limit, _ in limits)
         others = "".join(f", or {choice!r}" for choice in choices)
         raise ValueError(f"{name}={shown(value)} is not allowed. Give {wanted} of {allowed}{others}.")
+
+
+def _is_one_of(value, choices):
+    """Whether a value is one of these words; what cannot be compared with them, such as an array, is not."""
+    return isinstance(value, str | None) and value in choices
