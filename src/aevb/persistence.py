@@ -234,12 +234,13 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
     "likelihood_": lambda value: _is_text(value) and value in LIKELIHOODS,
     "likelihood_reason_": _is_text,
     "scale_": _is_number,
+    "dispersion_": lambda value: _is_number(value) and 0 <= value <= 1,
     "seed_": lambda value: _is_whole(value) and value < 2**31,
     "learning_rate_": lambda value: value is None or _is_number(value),
     "stopped_because_": _is_text,
     "history_": _is_history,
 }
-_SINCE_THEN = {"likelihood_reason_": ""}  # what older files lack, with what takes its place
+_SINCE_THEN = {"likelihood_reason_": "", "dispersion_": 1.0}  # what older files lack, with what takes its place
 _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "arguments": lambda value: isinstance(value, dict),
     "own_networks": lambda value: _are(lambda name: name in OWN_PARTS, value),

@@ -202,7 +202,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             )
             if trained.stopped_because == "interrupted" and not trained.history:
                 raise KeyboardInterrupt  # nothing was learned that could be kept
-        self._keep(learner, trained)
+        self._keep(learner, trained, *feed.first())
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
         if trained.error is not None:
             trained.error.add_note("What was learned before is kept in the model.")
@@ -246,7 +246,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             learner, state = self._streaming_learner(models, key)
             setting = {"key": key, "batch_size": self.batch_size, "max_epochs": 1}
             trained = train(learner, state, self._source(X), np.arange(len(X)), **setting)
-        self._keep(learner, trained)
+        self._keep(learner, trained, self._source(X), np.arange(len(X)))
         self._streaming = Unsaved((self._learner_setting(), self.generative_, learner, trained.state))
         samples = history[-1]["samples"] if history else 0
         history += [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
@@ -640,11 +640,12 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _learner_setting(self):
         return self.learner, self.estimator, self.num_samples, self.optimizer, self.forgetting
 
-    def _keep(self, learner, trained):
+    def _keep(self, learner, trained, source, rows):
         self.generative_, self.recognition_ = learner.models(trained.state)
         self._optimizer_state = trained.state.optimizer_state
         self._streaming = Unsaved()
         self.learning_rate_ /= 2**trained.halvings
+        self.dispersion_ = self._measured_dispersion(source, rows)
 
     def get_params(self, deep=True):
         """Return the constructor's arguments by name."""

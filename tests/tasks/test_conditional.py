@@ -12,6 +12,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 from scipy import stats
+from scipy.stats import multivariate_normal
 
 from aevb.models import GenerativeModel, standard_normal
 from aevb.tasks import complete, denoise, impute, super_resolve
@@ -198,9 +199,18 @@ def test_a_decoder_that_does_not_factorize_is_refused():
         complete(generative, None, Missing(), np.full((1, 8), np.nan), KEY, method="importance")
 
 
-@pytest.mark.slow
-def test_the_level_of_noise_is_found(linear):
-    from aevb.tasks.restoration import most_likely_std
+@pytest.mark.thorough
+@pytest.mark.parametrize("std", [0.3, 1.2])
+def test_the_level_of_noise_is_the_most_likely_one(linear, std):
+    """In a linear-Gaussian model p(y) is known; the search ends within two of its steps of 8%."""
+    from aevb.tasks.restoration import LEVELS, most_likely_std
 
-    y = np.resize(linear.x, (16, 8)) + 0.7 * np.random.default_rng(5).normal(size=(16, 8))
-    assert most_likely_std(linear.generative, linear.recognition, y, KEY) in (0.5, 0.7)
+    rng, num_rows = np.random.default_rng(5), 64
+    x = rng.multivariate_normal(linear.mean, linear.covariance, num_rows)
+    y = x + std * rng.normal(size=x.shape)
+    log_likelihoods = [
+        multivariate_normal(linear.mean, linear.covariance + level**2 * np.eye(8)).logpdf(y).sum() for level in LEVELS
+    ]
+    best = LEVELS[np.argmax(log_likelihoods)]
+    found = most_likely_std(linear.generative, linear.recognition, y, KEY)
+    assert abs(np.log(found / best)) < 2.5 * np.log(LEVELS[1] / LEVELS[0])

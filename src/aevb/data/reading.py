@@ -188,7 +188,8 @@ def check_density(reading: Reading, low: np.ndarray, high: np.ndarray, sample: n
         return
     if are_constant(low, high).all() or not (reading.are_levels or kind.unit_interval):
         check_columns_vary(low, high, columns)
-    if (found := discrete_columns(sample)).size:
+    found = discrete_columns(sample)
+    if found.size > (sample.shape[1] // 2 if reading.are_levels else 0):  # some pixels of photographs hardly vary
         names = ", ".join(repr(str(number if columns is None else columns[number])) for number in found[:5])
         more = ", ..." if found.size > 5 else ""
         instead = "likelihood='bernoulli', which suits ink on paper, or " if reading.are_levels else ""

@@ -17,11 +17,11 @@ from aevb.errors import shown
 from aevb.models import LIKELIHOODS, has_real_support
 from aevb.tasks.conditional import Completion, sampling_options
 from aevb.tasks.latent_space import Traversal, check_path_options, latent_path, manifold_grid, traversal_grid
+from aevb.tasks.levels import dispersion, of_levels
 from aevb.tasks.restoration import NOISES, check_level, denoise, impute, super_resolve
 
 NUM_MODELS = list(inspect.signature(sampling_options).parameters).index("method")  # what follows are options
-
-
+NUM_MEASURED = 128  # rows whose grey levels are compared with the decoder's means
 NOTHING_MISSING = (
     "X has no missing values (NaN), so nothing was filled in: the rows come back as they were. Mark what is to be "
     "filled in as NaN; an empty cell of a .csv file is one."
@@ -43,6 +43,7 @@ class TaskMethods:
     latent_dim: int
     _learner_kind: Any
     likelihood_: str
+    dispersion_: float
     decoder: Any
     seed_: int
     _seed: Any
@@ -95,7 +96,7 @@ class TaskMethods:
             noise: ``"gaussian"``, added to all values; ``"salt-and-pepper"``, values replaced by the smallest or the
                 largest there is; ``"masking"``, values replaced by 0.
             level: Standard deviation of Gaussian noise, in the units of X (a number, or one a column); None for the one
-                of ten levels that makes the first 64 rows most likely. Else the share of values that were replaced.
+                that makes 64 rows from all over X most likely. Else the share of values that were replaced.
             num_draws: If not 0, the number of draws to return with the expectation.
             random_state: As in scikit-learn; None for the model's own.
             options: See :meth:`impute`.
@@ -106,13 +107,20 @@ class TaskMethods:
         check_parameter("noise", noise, choices=NOISES)
         given, X = X, self._read_observed(X, options, any_range=noise == "gaussian")
         check_level(noise, level, X.shape[1])
-        if not LIKELIHOODS[self.likelihood_].unit_interval:
+        low, high = -np.inf, np.inf
+        if LIKELIHOODS[self.likelihood_].unit_interval:
+            low, high = 0.0, 1.0
+        else:
             options["values"] = float(X.min()), float(X.max())
-            options["scale"] = np.asarray(self.sample(256)).std(0) if level is None else 1.0
+            options["scale"] = self._spread() if level is None else 1.0
         options |= {"noise": noise, "level": level, "num_draws": num_draws}
+
+        def finish(values):
+            return np.clip(values, low, high).astype(_result_type(X))
+
         with self._bar("denoising") as bar:
-            found = denoise(*self._networks(), X, self._key(random_state), progress=bar.update, **options)
-        return self._hand_back(found, num_draws, lambda values: values.astype(_result_type(X)), given)
+            found = denoise(*self._level_networks(), X, self._key(random_state), progress=bar.update, **options)
+        return self._hand_back(found, num_draws, finish, given)
 
     def super_resolve(
         self, X_low, factor, *, image_shape=None, noise_std=None, num_draws=0, random_state=None, **options
@@ -142,7 +150,7 @@ class TaskMethods:
         options |= {"factor": factor, "image_shape": self._image_shape(image_shape), "noise_std": noise_std}
         with self._bar("resolving") as bar:
             options |= {"num_draws": num_draws, "progress": bar.update}
-            found = super_resolve(*self._networks(), X, self._key(random_state), **options)
+            found = super_resolve(*self._level_networks(), X, self._key(random_state), **options)
         finished = found.mean.astype(_result_type(X)), found.std, found.draws.astype(_result_type(X))
         return Completion(*finished) if num_draws else finished[0]
 
@@ -233,6 +241,27 @@ class TaskMethods:
     def _networks(self):
         """Return the generative model, and the encoder or None: a search for q(z|x) is not one, and too slow here."""
         return self.generative_, self.recognition_ if self._learner_kind.needs_encoder else None
+
+    def _level_networks(self):
+        """Return the models, of grey levels where a Bernoulli decoder learned from them."""
+        generative, recognition = self._networks()
+        is_grey = self.likelihood_ == "bernoulli" and self.dispersion_ < 1
+        return of_levels(generative, self.dispersion_) if is_grey else generative, recognition
+
+    def _measured_dispersion(self, source, rows):
+        """Return how far grey levels are from the decoder's means; 1 where x is not a grey level."""
+        if self.likelihood_ != "bernoulli" or source.is_dynamic:
+            return 1.0
+        x = np.asarray(source.take(rows[np.linspace(0, len(rows) - 1, min(len(rows), NUM_MEASURED), dtype=int)]))
+        if np.isin(x, (0, 1)).all():
+            return 1.0
+        return dispersion(x, self._decode(self._codes(x)))
+
+    def _spread(self):
+        """Return the standard deviation of what the model draws: of each column, or of all if they are in one unit."""
+        std = np.asarray(self.sample(256)).std(axis=0)
+        units = getattr(getattr(self.generative_, "decoder", None), "units", None)
+        return float(np.sqrt(np.mean(std**2))) if units is not None and np.ptp(units.scale) == 0 else std
 
     def _key(self, random_state):
         return jax.random.key(self.seed_ if random_state is None else self._seed(random_state))

@@ -3,20 +3,24 @@
 Paper: §2.1.
 """
 
-import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from aevb.arguments import check_parameter
 from aevb.arrays import row_keys
 from aevb.errors import shown
 from aevb.models import GenerativeModel, RecognitionModel
-from aevb.tasks.conditional import Completion, complete, sampling_options
+from aevb.models.compilation import compiled
+from aevb.tasks.conditional import NUM_TUNING, Completion, complete, sampling_options
+from aevb.tasks.latent_posterior import SAMPLERS
 from aevb.tasks.observations import GaussianNoise, Missing, Observation, Pooled, Replaced
-from aevb.tasks.observed_models import observed_models
+from aevb.tasks.observed_models import log_likelihood
 
-LEVELS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7)
+LEVELS = np.geomspace(0.002, 5.0, 100)  # each is 1.08 times the one before
+START = 71  # 0.54
+NUM_ROUNDS = 10
 NUM_ROWS_FOR_LEVEL = 64
 GREY_LEVELS = 255
 
@@ -71,8 +75,8 @@ def denoise(
         y: (n, D).
         key: All randomness.
         noise: A key of ``NOISES``.
-        level: Standard deviation of Gaussian noise, in the units of y (a number or one a column), None for the one of
-            ``LEVELS`` under which y is most likely; else the share of values that were replaced.
+        level: Standard deviation of Gaussian noise, in the units of y (a number or one a column), None for the one
+            under which y is most likely; else the share of values that were replaced.
         scale: What ``LEVELS`` are multiplied by: the spread of the columns.
         values: Pepper and salt, the values of black and white.
         options: Of :func:`aevb.tasks.conditional.complete`.
@@ -81,7 +85,7 @@ def denoise(
     """
     check_level(noise, level, y.shape[1])
     if level is None:
-        level = most_likely_std(generative, recognition, y, key, scale=scale)
+        level = most_likely_std(generative, recognition, y, key, scale=scale, method=options.get("method", "hmc"))
     return complete(generative, recognition, noise_model(noise, level, values), y, key, **options)
 
 
@@ -92,11 +96,14 @@ def most_likely_std(
     key: Array,
     *,
     scale: np.ndarray | float = 1.0,
-    num_samples: int = 200,
+    method: str = "hmc",
 ) -> float | np.ndarray:
-    """Return the standard deviation of Gaussian noise with the largest p(y), among ``LEVELS`` times the scale.
+    r"""Return the standard deviation s of Gaussian noise under which some rows of y are most likely.
 
-    It is judged by importance sampling over the first rows of y.
+    Found by expectation maximization over ``LEVELS`` times the scale, from a large s downwards, which finds z even
+    where the encoder, which has never seen such rows, does not:
+
+    .. math:: s \leftarrow \arg\max_s E_{p(z | y, s_{old})}[\log p(y | z, s)]
 
     Args:
         generative: p(z) p(x|z).
@@ -104,19 +111,35 @@ def most_likely_std(
         y: (n, D).
         key: All randomness.
         scale: See :func:`denoise`.
-        num_samples: Samples of z for each row.
+        method: How z is sampled, see :func:`aevb.tasks.conditional.complete`.
     """
-    from aevb.inference.importance import importance
+    chosen = np.linspace(0, len(y) - 1, NUM_ROWS_FOR_LEVEL).astype(int)  # some of them twice, if there are few
+    rows = jnp.asarray(y[chosen], jnp.result_type(float))
+    stds = jnp.asarray(np.multiply.outer(LEVELS, scale), jnp.result_type(float))  # (K,) or (K, D)
+    place, keys = START, row_keys(key, rows)
+    for _ in range(NUM_ROUNDS):
+        before = place
+        model = generative, recognition, noise_model("gaussian", np.asarray(stds[before]))
+        place = int(np.argmax(_expected_log_likelihoods(model, rows, keys, stds, method=method)))
+        if abs(place - before) <= 1:
+            break
+    return np.asarray(stds[place]) if np.ndim(scale) else float(stds[place])
 
-    rows = jnp.asarray(np.resize(y[:NUM_ROWS_FOR_LEVEL], (NUM_ROWS_FOR_LEVEL, y.shape[1])), jnp.result_type(float))
-    keys = row_keys(key, rows)
-    levels = [level * scale for level in LEVELS]
 
-    def log_likelihood(level):
-        observed, encoder = observed_models((generative, recognition), noise_model("gaussian", level))
-        return importance(observed, encoder or _PriorEncoder(generative), rows, keys, num_samples=num_samples)[0].mean()  # pyright: ignore[reportArgumentType]
+@compiled("method")
+def _expected_log_likelihoods(model, y, keys, stds, *, method):
+    """Return log p(y|z, s) for each s (K,), on average over samples of z given y and over the rows."""
+    generative, recognition, observation = model
+    options = {"num_samples": 5, "num_tuning": NUM_TUNING[method], "num_chains": 4, "num_leapfrog": 5}
+    z = SAMPLERS[method]((generative, recognition), observation, y, keys, **options)
+    S, N, C, J = z.shape
+    p = jax.vmap(jax.vmap(generative.decoder))(jnp.moveaxis(z, 2, 1).reshape(S * C, N, J))  # a tree of (S * C, N, D)
 
-    return levels[int(np.argmax([log_likelihood(level) for level in levels]))]
+    def average(std):
+        by_rows = jax.vmap(lambda p, y: log_likelihood(GaussianNoise(std), p, y))
+        return jnp.mean(lax.map(lambda p: by_rows(p, y), p))
+
+    return lax.map(average, stds)
 
 
 def noise_model(noise: str, level: float | np.ndarray, values: tuple[float, float] = (0.0, 1.0)) -> Observation:
@@ -213,12 +236,3 @@ def super_resolve(
         )
     observation = Pooled(jnp.asarray(noise_std, jnp.result_type(float)), tuple(map(int, image_shape)), int(factor))
     return complete(generative, recognition, observation, y, key, **options)
-
-
-class _PriorEncoder(eqx.Module):
-    """An encoder that knows nothing: q(z|y) = p(z)."""
-
-    generative: GenerativeModel
-
-    def __call__(self, y):
-        return self.generative.latent_distribution()

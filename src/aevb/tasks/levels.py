@@ -1,0 +1,67 @@
+"""Grey levels under a Bernoulli likelihood: a distribution over the level instead of one over a binary pixel.
+
+The Bernoulli term on a grey level x is no density of x: it says where the level lies on average, and not how far from
+it. That is measured once, on training rows.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from jax import Array
+
+from aevb.models import GenerativeModel
+
+ROUNDING_VARIANCE = (1 / 255) ** 2 / 12  # of a grey level in a byte
+
+
+class LevelDecoder(eqx.Module):
+    r"""A Gaussian over grey levels, with the mean of a Bernoulli decoder and a share of its variance.
+
+    .. math:: x_i | z \sim N(y_i(z),\; c\, y_i(z) (1 - y_i(z)) + r)
+
+    c = 1 would be the variance of a binary pixel; r is the variance of rounding to a byte.
+
+    Args:
+        decoder: From one z to a Bernoulli distribution of pixels.
+        dispersion: c, see :func:`dispersion`.
+    """
+
+    decoder: Callable[[Array], dist.Distribution]
+    dispersion: Array
+
+    def __call__(self, z: Array) -> dist.Distribution:
+        """Return p(x|z) of one z (J,)."""
+        mu = jnp.asarray(self.decoder(z).mean)
+        variance = self.dispersion * mu * (1 - mu) + ROUNDING_VARIANCE
+        return dist.Normal(mu, jnp.sqrt(variance), validate_args=False).to_event(1)
+
+
+def of_levels(generative: GenerativeModel, dispersion: float) -> GenerativeModel:
+    """Return a model of grey levels, from one with a Bernoulli decoder."""
+    decoder = LevelDecoder(generative.decoder, jnp.asarray(dispersion, jnp.result_type(float)))
+    return GenerativeModel(generative.prior, decoder)
+
+
+def dispersion(levels: np.ndarray, means: np.ndarray) -> float:
+    r"""Return how far grey levels are from the decoder's means, as a share of what binary pixels would be.
+
+    .. math:: c = \sum (x - y)^2 / \sum y (1 - y)
+
+    Args:
+        levels: x, (n, D).
+        means: y, (n, D), the decoder's.
+
+    Returns:
+        c, at most 1; 1 for binary data.
+
+    Example:
+        >>> dispersion(np.array([[0.4, 0.6]]), np.array([[0.5, 0.5]]))
+        0.04
+    """
+    if np.isin(levels, (0, 1)).all():
+        return 1.0
+    levels, means = levels.astype(np.float64), means.astype(np.float64)
+    return float(round(min(np.sum((levels - means) ** 2) / max(np.sum(means * (1 - means)), 1e-12), 1.0), 12))
