@@ -413,3 +413,36 @@ def test_help_of_fit_has_the_arguments_and_is_light():
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "--latent-dim" in result.stdout
     assert result.stdout.splitlines()[-1] == "False"
+
+
+def test_anomalies_are_ranked_with_their_labels(table, tmp_path, capsys):
+    frame = load_wine(as_frame=True).frame[:20]
+    frame["target"] = "class " + frame["target"].astype(str)
+    frame.loc[7, "ash"] = 1e3  # a thousand standard deviations away
+    frame.loc[11, "alcohol"] = np.nan  # a missing value is no reason to refuse
+    frame.to_csv(tmp_path / "wine.csv", index=False)
+    output = tmp_path / "ranked.csv"
+    arguments = ["anomalies", str(table), str(tmp_path / "wine.csv"), "--top", "3", "--output", str(output)]
+    assert run([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["strangest"][0]["row"] == 7
+    written = list(csv.DictReader(output.read_text().splitlines()))
+    assert len(written) == found["rows"] == 20
+    assert list(written[0]) == ["rank", "row", "score", "target"]
+    assert written[0]["target"] == "class 0"
+    scores = [float(row["score"]) for row in written]
+    assert scores == sorted(scores, reverse=True)
+    assert sorted(int(row["row"]) for row in written) == list(range(20))
+    assert run(arguments) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].split() == ["rank", "row", "score", "target"]
+    assert shown[1].split()[:2] == ["1", "7"]
+    assert len(shown) == 1 + 3 + 2
+    assert run([*arguments[:-1], str(tmp_path / "ranked.npy")]) == 2  # before any work
+    assert "its name must end in .csv" in capsys.readouterr().err
+
+
+def test_inpainting_what_has_no_holes_is_said(table, tmp_path, capsys):
+    load_wine(as_frame=True).data[:3].to_csv(tmp_path / "whole.csv", index=False)
+    assert run(["inpaint", str(table), str(tmp_path / "whole.csv"), "--output", str(tmp_path / "x.csv")]) == 0
+    assert "Note: X has no missing values (NaN), so nothing was filled in" in capsys.readouterr().err

@@ -158,7 +158,11 @@ FORMS = {  # of any matrix: what was given, and words
     "a column of NaN": (COLUMN, "row 0, column 2 is nan (60 such values, rows"),
     "beyond float32": (at(1e39), "row 7, column 2 is 1e+39", "rescale the column"),
 }
-HOLES = {"NaN", "a column of NaN", "masked cells", "a list in a cell"}  # which `impute` is for
+HOLES = {"NaN", "a column of NaN", "masked cells", "a list in a cell"}  # missing values, given which these answer:
+ANSWER_HOLES = {
+    "transform", "posterior", "reconstruct", "score", "score_samples", "log_likelihood", "rank_anomalies",
+    "impute", "inpaint",
+}  # fmt: skip
 KNOWN = {  # of rows of which the model knows the form
     "other columns": (X[:, :5], "5 features", "expecting 16 features"),
     "above one": (at(2.0), "row 7, column 2 is 2.0", "likelihood='bernoulli' takes values in [0, 1]", "MinMaxScaler"),
@@ -198,7 +202,7 @@ MATRICES = [
     for forms, entries in ((FORMS, LEARN | APPLY | OTHERS), (KNOWN, APPLY), (LEARNING, LEARN))
     for kind, case in forms.items()
     for entry, call in entries.items()
-    if not (entry in ("impute", "inpaint") and kind in HOLES)
+    if not (entry in ANSWER_HOLES and kind in HOLES)
     and not (entry == "denoise" and kind in ("above one", "below zero", "bytes above one"))  # noise may do that
     and not (entry == "fit(validation_data=)" and kind == "None")
 ]
@@ -453,6 +457,7 @@ WITH_DATA = {
     "reconstruct": [],
     "denoise": [],
     "inpaint": [],
+    "anomalies": [],
     "super-resolve": ["--factor", "2"],
     "evaluate": [],
 }
@@ -473,9 +478,9 @@ COMMANDS = [
         ([name, bad, *more], words)
         for name, more in OF_RUNS.items()
         for bad, words in {
-            "nowhere": "is not the folder of a run",
-            "empty": "is not the folder of a run",
-            "x.npy": "is not the folder of a run",
+            "nowhere": "is not a run folder",
+            "empty": "is not a run folder",
+            "x.npy": "is not a run folder",
             "no-model": "has no model yet",
             "bad-config": "config.toml: [data] foo is not known. It may hold source",
             "future": "format",

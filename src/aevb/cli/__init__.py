@@ -34,6 +34,7 @@ _COMMANDS = {
     "denoise": ("aevb.cli.restore:denoise", "Remove noise from data."),
     "inpaint": ("aevb.cli.restore:inpaint", "Fill in what is missing in data."),
     "super-resolve": ("aevb.cli.restore:super_resolve", "Increase the resolution of images."),
+    "anomalies": ("aevb.cli.anomalies:anomalies", "Rank data by how unlikely a model finds them."),
     "evaluate": ("aevb.cli.evaluate:evaluate", "Estimate log p(x) of data, with error bars."),
     "explore": ("aevb.cli.explore:explore", "Create an interactive page of a model, and open it in the browser."),
     "plot": ("aevb.cli.report:plot", "Redraw the pictures of a run."),
