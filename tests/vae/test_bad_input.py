@@ -379,7 +379,7 @@ def test_fit_posterior(arguments, word):
         ("x", "got 'x'"),
         (dist.Normal, "got the class Normal"),
         (dist.Poisson(1.0), "Poisson is discrete"),
-        (dist.Delta(0.0), "no density"),
+        (dist.Delta(0.0), "does not integrate"),
         (dist.LKJ(3), "no route is known"),
     ],
 )

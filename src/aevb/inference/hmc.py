@@ -23,10 +23,10 @@ JITTER = 0.2
 
 
 class HMCState(NamedTuple):
-    """Chains that persist between calls, one a datapoint.
+    """Chains that persist between calls, one per datapoint.
 
-    Log densities and gradients are no part of it: they are computed afresh when a call begins, so that the density
-    may change between calls, as it does when a model learns.
+    It does not contain log densities and gradients: they are recomputed at the start of each call, because the density
+    may change between calls, as it does while a model is trained.
     """
 
     positions: Array  # (N, J)
@@ -35,7 +35,7 @@ class HMCState(NamedTuple):
 
 
 class HMCInfo(NamedTuple):
-    """What happened in each transition."""
+    """Statistics of each transition."""
 
     acceptance: Array  # (S, N): probabilities, not decisions
     is_divergent: Array  # (S, N)
@@ -46,8 +46,8 @@ def init(positions: Array, step_size: float | Array = 0.1, inverse_mass: float |
 
     Args:
         positions: (N, J).
-        step_size: Of the leapfrog steps: a number, or one a datapoint (N,).
-        inverse_mass: Of each latent variable: a number or (N, J); best near the posterior variance.
+        step_size: Size of the leapfrog steps: a number, or one per datapoint (N,).
+        inverse_mass: Inverse mass of each latent variable: a number or (N, J); best near the posterior variance.
 
     Example:
         >>> init(jnp.zeros((3, 2))).step_sizes.shape
@@ -71,19 +71,19 @@ def transition(
     inverse_mass: float | Array = 1.0,
     jitter: float = JITTER,
 ) -> tuple[Array, Array]:
-    r"""Make one transition of one chain: draw a momentum, follow the dynamics, accept or stay.
+    r"""Make one transition of one chain: draw a momentum, follow the dynamics, accept or reject.
 
     .. math:: \min(1, e^{H(z, r) - H(z', r')}), \quad H(z, r) = -\log p(x, z) + r^T M^{-1} r / 2
 
     Args:
         log_density: Log density of one z, up to a constant.
-        key: Source of the momentum, the jitter and the decision.
+        key: Random key for the momentum, the jitter and the decision.
         position: z, (J,).
-        step_size: Of the leapfrog steps.
-        num_leapfrog: Leapfrog steps.
+        step_size: Size of the leapfrog steps.
+        num_leapfrog: Number of leapfrog steps.
         inverse_mass: Diagonal of the inverse mass matrix: a number or (J,).
-        jitter: The step size is multiplied by a uniform draw from 1 ± this, since a trajectory of a fixed length may
-            come back to where it began.
+        jitter: The step size is multiplied by a uniform draw from 1 ± jitter, because a trajectory of fixed length may
+            return to its start.
 
     Returns:
         The next position (J,) and the probability with which the proposal was accepted.
@@ -116,23 +116,23 @@ def tune(
     adapt_mass: bool = False,
     jitter: float = JITTER,
 ) -> HMCState:
-    """Tune the step sizes to the target acceptance, while the chains move on.
+    """Tune the step sizes to the target acceptance while the chains move.
 
-    Each step size follows :func:`adapt`, with gains that fall, and the average over the second half is kept. What is
-    tuned is the average acceptance probability.
+    Each step size follows :func:`adapt` with decreasing gains, and the average over the second half is kept. The target
+    is for the average acceptance probability.
 
     Args:
-        log_density: Log density ``log_density(z, x)`` of one z (J,), given one datapoint's x: a function of a module,
-            or a ``jax.tree_util.Partial`` of one that holds a model.
+        log_density: Log density ``log_density(z, x)`` of one z (J,), given the x of one datapoint: a module-level
+            function, or a ``jax.tree_util.Partial`` of one that contains a model.
         state: The chains.
-        key: One key, or one a datapoint (N,).
-        x: A pytree with leading axis N: what belongs to each datapoint.
-        num_steps: Transitions in all.
-        num_leapfrog: Leapfrog steps a transition.
-        target_acceptance: The acceptance wanted.
-        shared: Whether one step size serves all datapoints.
-        adapt_mass: Whether to set the inverse masses to the variances that the chains see in the second quarter; the
-            second half of the transitions then tunes the step sizes for them.
+        key: One key, or one per datapoint (N,).
+        x: A pytree with leading axis N: the data of each datapoint.
+        num_steps: Total number of transitions.
+        num_leapfrog: Leapfrog steps per transition.
+        target_acceptance: The target acceptance.
+        shared: Whether all datapoints share one step size.
+        adapt_mass: Whether to set the inverse masses to the variances of the chains in the second quarter; the second
+            half of the transitions then tunes the step sizes for them.
         jitter: See :func:`transition`.
 
     Example:
@@ -160,16 +160,16 @@ def tune_and_sample(
     num_chains: int = 1,
     **options,
 ) -> Array:
-    """Tune step sizes and masses, then return samples (S, N, J): one loop, half of the program of `tune` and `sample`.
+    """Tune step sizes and masses, then return samples (S, N, J), in one loop: half the program of `tune` and `sample`.
 
     Args:
         log_density: See :func:`tune`.
-        state: The chains; those of one datapoint stand next to each other, and are tuned together.
+        state: The chains; those of one datapoint are adjacent and are tuned together.
         keys: One per chain, (N,).
         x: A pytree with leading axis N.
-        num_tuning: Transitions that are thrown away.
+        num_tuning: Transitions for tuning, which are discarded.
         num_samples: S, transitions after those.
-        num_chains: Chains of each datapoint.
+        num_chains: Chains per datapoint.
         options: ``num_leapfrog``, ``target`` (acceptance) and ``jitter``.
 
     Paper: App. E.
@@ -190,19 +190,19 @@ def sample(
     num_leapfrog: int = 10,
     jitter: float = JITTER,
 ) -> tuple[HMCState, Array, HMCInfo]:
-    """Draw from each datapoint's density, one sample a transition.
+    """Draw from each datapoint's density, one sample per transition.
 
     Args:
         log_density: See :func:`tune`.
-        state: The chains, tuned.
-        key: One key, or one a datapoint (N,).
+        state: The tuned chains.
+        key: One key, or one per datapoint (N,).
         x: A pytree with leading axis N.
         num_samples: S, the number of transitions.
-        num_leapfrog: Leapfrog steps a transition.
+        num_leapfrog: Leapfrog steps per transition.
         jitter: See :func:`transition`.
 
     Returns:
-        The chains' new state, the samples (S, N, J), and what happened.
+        The new state of the chains, the samples (S, N, J), and statistics of the transitions.
 
     Example:
         >>> log_density = lambda z, x: -((z - x) ** 2).sum() / 2
@@ -229,7 +229,7 @@ def _run(
 ) -> tuple[HMCState, Array]:
     """Make a transition for each row of keys (T, N), tuning by the schedule; return the state and positions (T, N, J).
 
-    Neighbouring chains, so many to a group, share step sizes and masses.
+    Each group of `group` adjacent chains shares step sizes and masses.
     """
     move = _move_all(log_density, num_leapfrog, jitter)
 
@@ -258,7 +258,7 @@ def _move(log_density, key, chain, step_size, inverse_mass, num_leapfrog, jitter
 def _trajectory(num_leapfrog, log_density, kinetic_energy):
     """Return an integrator whose single step is a whole trajectory.
 
-    Between its ends only gradients are asked for: the densities, which nobody reads there, would take half of the time
+    Between its ends only gradients are computed: the densities, which are not used there, would take half as much time
     again with a Bernoulli decoder.
     """
     leapfrog: Any = velocity_verlet(log_density, kinetic_energy)

@@ -1,4 +1,4 @@
-"""When chains of Hybrid Monte Carlo change their step sizes and masses, and to what.
+"""The schedule by which chains of Hybrid Monte Carlo adapt their step sizes and masses.
 
 Paper: App. E.
 """
@@ -23,8 +23,8 @@ def adapt(
     Args:
         log_step_size: Any shape.
         acceptance: Acceptance probability of the last transition, or its average over chains.
-        target: The acceptance wanted.
-        gain: g: a constant follows a density that changes; one that falls as 1/t settles.
+        target: The target acceptance.
+        gain: g: a constant tracks a changing density; a gain that falls as 1/t converges.
 
     Example:
         >>> print(f"{adapt(0.0, 0.5, target=0.9, gain=0.1):.2f}")
@@ -39,23 +39,23 @@ class TuningSchedule(NamedTuple):
     """What happens after each transition, arrays (T,)."""
 
     gain: np.ndarray  # of the step sizes, see `hmc.adapt`
-    is_averaged: np.ndarray  # whether the step size counts in the average that is kept
-    num_averaged: np.ndarray  # where a phase ends, how many did; else 0
-    window_size: np.ndarray  # how many positions the variance is of, this one included; 0 outside of the window
+    is_averaged: np.ndarray  # whether the step size is part of the average that is kept
+    num_averaged: np.ndarray  # at the end of a phase, the number of step sizes averaged; else 0
+    window_size: np.ndarray  # number of positions in the variance, including this one; 0 outside the window
     sets_masses: np.ndarray  # whether the variance becomes the inverse mass
 
 
 def tuning_schedule(num_steps: int, adapt_mass: bool, num_samples: int = 0) -> TuningSchedule:
-    """Return the schedule of one phase, or of two: the first one finds the masses, the second one step sizes for them.
+    """Return the schedule of one phase, or of two: the first finds the masses, the second the step sizes for them.
 
-    In each phase gains stay constant for a quarter and then fall, and averages over its second half are kept, which
-    makes slowly falling gains as good as the best (Polyak and Juditsky, "Acceleration of stochastic approximation by
-    averaging", 1992). Dual averaging, as the No-U-Turn sampler has it, ended 0.02 to 0.05 above the target.
+    In each phase gains are constant for a quarter and then decrease, and averages over its second half are kept, which
+    makes slowly decreasing gains optimal (Polyak and Juditsky, "Acceleration of stochastic approximation by averaging",
+    1992). Dual averaging, as in the No-U-Turn sampler, ended 0.02 to 0.05 above the target.
 
     Args:
-        num_steps: Transitions that tune.
+        num_steps: Transitions for tuning.
         adapt_mass: Whether there are two phases.
-        num_samples: Transitions after those, which change nothing.
+        num_samples: Transitions after those, without tuning.
     """
     half = num_steps // 2 if adapt_mass else num_steps
     phases = [_phase(n) for n in (half, num_steps - half) if n]
@@ -74,7 +74,7 @@ def _phase(n):
 
 
 class Tuning(NamedTuple):
-    """What tuning knows of each chain."""
+    """The tuning state of each chain."""
 
     log_steps: Array  # (N,)
     total: Array  # (N,): of the log step sizes that are averaged
@@ -84,12 +84,12 @@ class Tuning(NamedTuple):
 
     @classmethod
     def start(cls, step_sizes: Array, inverse_masses: Array) -> "Tuning":
-        """Return what is known at first."""
+        """Return the initial state."""
         nothing = jnp.zeros_like(inverse_masses)
         return cls(jnp.log(step_sizes), jnp.zeros_like(step_sizes), inverse_masses, nothing, nothing)
 
     def updated(self, log_steps: Array, positions: Array, now: TuningSchedule, group: int) -> "Tuning":
-        """Take the adapted step sizes (N,) and the positions (N, J) of one transition, at its place in the schedule."""
+        """Update with the adapted step sizes (N,) and the positions (N, J) of one transition of the schedule."""
         total = self.total + jnp.where(now.is_averaged, log_steps, 0.0)
         log_steps = jnp.where(now.num_averaged > 0, total / jnp.maximum(now.num_averaged, 1), log_steps)
         total = jnp.where(now.num_averaged > 0, 0.0, total)
@@ -99,8 +99,8 @@ class Tuning(NamedTuple):
         mean = self.mean + away / num
         squares = self.squares + away * (positions - mean)
         variance = pooled(squares / num + (mean - pooled(mean, group)) ** 2, group)
-        variance = (num * variance + 5 * 1e-3) / (num + 5)  # as Stan does: few samples may lie close to each other
-        # In units of the new masses the scales are near 1: the old step size is measured in their geometric mean.
+        variance = (num * variance + 5 * 1e-3) / (num + 5)  # as in Stan: a few samples may be close to each other
+        # In units of the new masses the scales are near 1: the old step size is relative to their geometric mean.
         change = jnp.mean(jnp.log(self.inverse_masses) - jnp.log(variance), 1) / 2
         log_steps = log_steps + jnp.where(now.sets_masses, change, 0.0)
         masses = jnp.where(now.sets_masses, variance, self.inverse_masses)

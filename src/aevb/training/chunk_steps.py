@@ -1,13 +1,13 @@
-"""What the steps of a chunk are: the loop scans them, and a diagnosis goes through them one by one."""
+"""The steps of a chunk: the loop scans them, and a diagnosis runs them one by one."""
 
 import jax
 from jax import lax
 
 
 def chunk_steps(state, source, rows, order, noise_key, number, *, learner, plan):
-    """Return the inputs of a chunk's steps, stacked, and the function of a state and one step's inputs.
+    """Return the stacked inputs of a chunk's steps, and the function of a state and the inputs of one step.
 
-    `rows` are the training rows' numbers in the source, `order` says in which order their places are visited. Noise for
+    `rows` are the indices of the training rows in the source; `order` is the order in which they are visited. Noise for
     all steps is drawn at once.
     """
     steps, size = plan.num_steps, plan.batch_size

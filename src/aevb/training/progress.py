@@ -1,4 +1,4 @@
-"""The progress bar: rate, bound and time left; outside of a terminal a plain line now and then."""
+"""The progress bar with speed, bound and remaining time; outside a terminal, a plain line from time to time."""
 
 import time
 from contextlib import contextmanager
@@ -9,11 +9,11 @@ from rich.progress import Progress as RichProgress
 
 
 class ShareDone:
-    """Context manager around a bar for work of which only the share done is known; there is none outside a terminal.
+    """Context manager with a progress bar for the fraction of work done; nothing is shown outside a terminal.
 
     Args:
         enabled: Whether to show anything.
-        what: What is being done, a word.
+        what: One word for the work.
     """
 
     def __init__(self, enabled: bool, what: str):
@@ -31,22 +31,22 @@ class ShareDone:
         self._bar.stop()
 
     def update(self, share: float) -> None:
-        """Show the share done, from 0 to 1; it never goes back."""
+        """Show the fraction done, from 0 to 1; it never decreases."""
         self._bar.update(self._task, completed=max(share, self._bar.tasks[self._task].completed))
 
 
-LINE_SECONDS = 10.0  # between two lines outside of a terminal
+LINE_SECONDS = 10.0  # between two lines outside a terminal
 
 
 class Progress:
-    """Context manager around a terminal progress bar, or plain lines elsewhere; silent when not wanted.
+    """Context manager with a progress bar on a terminal, or plain lines elsewhere; silent if disabled.
 
     Args:
         enabled: Whether to show anything.
-        total: Number of training samples to be seen at the most; None if nobody knows.
-        done: Number of those that an earlier part of the run has seen.
+        total: Maximum number of training samples; None if unknown.
+        done: Number of samples already seen in an earlier part of the run.
 
-    If nobody can hear it, as of a terminal that was closed, it falls silent; learning goes on.
+    If the output is closed, such as a closed terminal, it becomes silent and training continues.
     """
 
     def __init__(self, enabled: bool, total: int | None, done: int = 0):
@@ -62,46 +62,46 @@ class Progress:
             disable=not (enabled and self._console.is_terminal),
             transient=False,
         )
-        self._says_lines = enabled and not self._console.is_terminal
-        self._total, self._done, self._first = total, done, None  # when the first chunk was done, which is compiled
+        self._prints_lines = enabled and not self._console.is_terminal
+        self._total, self._done, self._first = total, done, None  # end of the first chunk, which includes compilation
         self._last_line = time.perf_counter()
         self._task = self._bar.add_task("learning", total=total, completed=done, rate="", objective="")
 
     def __enter__(self) -> "Progress":
-        with self._heard_or_not():
+        with self._ignore_closed_output():
             self._bar.start()
         return self
 
     def __exit__(self, *_) -> None:
-        with self._heard_or_not():
+        with self._ignore_closed_output():
             self._bar.stop()
 
     def advance(self, samples: int, name: str, value: float) -> None:
-        """Move on by one chunk, and show what is maximized."""
+        """Advance by one chunk, and show the maximized value."""
         objective = f"training {name.replace('_', ' ')} {value:.2f} nats"
         self._done += samples
         self._first = self._first or (time.perf_counter(), self._done)
-        with self._heard_or_not():
-            if self._says_lines and time.perf_counter() - self._last_line > LINE_SECONDS:
+        with self._ignore_closed_output():
+            if self._prints_lines and time.perf_counter() - self._last_line > LINE_SECONDS:
                 self._say_line(objective)
             self._bar.update(self._task, advance=samples, objective=objective, rate=self._rate())
 
     def end(self) -> None:
-        """Take what was done for all there was to do."""
-        with self._heard_or_not():
+        """Show the work as complete."""
+        with self._ignore_closed_output():
             self._bar.update(self._task, total=self._bar.tasks[self._task].completed)
 
     def note(self, message: str) -> None:
-        """Say something below the bar."""
-        with self._heard_or_not():
+        """Print a message below the bar."""
+        with self._ignore_closed_output():
             self._console.print(message)
 
     @contextmanager
-    def _heard_or_not(self):
+    def _ignore_closed_output(self):
         try:
             yield
         except OSError:
-            self._says_lines, self._bar.disable = False, True
+            self._prints_lines, self._bar.disable = False, True
 
     def _say_line(self, objective):
         self._last_line = now = time.perf_counter()

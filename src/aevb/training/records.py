@@ -1,4 +1,4 @@
-"""Data of any structure on the device: arrays with one row a datapoint."""
+"""Data of any structure on the device: arrays with one row per datapoint."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class Records(eqx.Module):
 
     Args:
         arrays: A pytree of arrays; those of a data set have the datapoints along their first axis. None for no data.
-        whole: Whether every step reads all of it.
+        whole: Whether every step reads all the data.
     """
 
     arrays: Any
@@ -27,30 +27,30 @@ class Records(eqx.Module):
         self.whole = whole
 
     def read(self, index: Array) -> Any:
-        """Return the datapoints of these row numbers, or all there is."""
+        """Return the datapoints with these row indices, or all the data."""
         return self.arrays if self.whole else jax.tree.map(lambda array: array[index], self.arrays)
 
     def draw(self, index: Array, key: None) -> Any:
-        """Return what a step learns from: the datapoints as they are."""
+        """Return the datapoints for a step, unchanged."""
         return self.read(index)
 
     def keys(self, key: Array, num_steps: int) -> None:
-        """Return the keys of random readings, of which there are none."""
+        """Return None: reading is not random."""
 
 
 def check_numbers(data: Any) -> None:
-    """Refuse data of which a part holds no numbers."""
+    """Check that all arrays are numeric."""
     for array in map(np.asarray, jax.tree.leaves(data)):
         if array.dtype.kind in "OUSmM":
             first = array.ravel()[0] if array.size else None
-            raise ValueError(f"data: holds {array.dtype}, such as {shown(first)}, which are no numbers. Encode them.")
+            raise ValueError(f"data: expected numeric values, got {array.dtype}, such as {shown(first)}. Encode them.")
 
 
 def check_records(data: Any) -> int:
-    """Return the number of datapoints, and refuse arrays that disagree about it."""
+    """Return the number of datapoints; raise an error if arrays disagree about it."""
     shapes = [np.shape(array) for array in jax.tree.leaves(data)]
     if not shapes or () in shapes or len({shape[0] for shape in shapes}) != 1 or not shapes[0][0]:
         raise ValueError(
-            f"data: its arrays have shapes {shapes}; each needs the datapoints along its first axis, as many in all."
+            f"data: its arrays have shapes {shapes}; the first axis must index the datapoints, with equal lengths."
         )
     return shapes[0][0]

@@ -1,4 +1,4 @@
-"""The choice of the Adagrad step size by the first iterations on the training set.
+"""Choosing the Adagrad step size by the first iterations on the training set.
 
 Paper: §5.
 """
@@ -27,20 +27,20 @@ def choose_step_size(
 ) -> float:
     """Return the candidate with the best bound after the first chunk of steps.
 
-    Each candidate starts from the same state and sees the same data and noise. One that blows up, as 0.1 can do at the
-    start, loses; the state given is left as it was.
+    Each candidate starts from the same state and sees the same data and noise. A candidate that diverges, as 0.1 can at
+    the start, loses; the given state is not changed.
 
     Args:
         learner: See :mod:`aevb.learners`.
-        state: Where all candidates start.
+        state: The initial state for all candidates.
         source: The data.
-        train_rows: Numbers of the training rows.
+        train_rows: Indices of the training rows.
         key: Random key of the run.
         batch_size: M.
         candidates: Step sizes to try.
 
     Raises:
-        FloatingPointError: All of them blew up.
+        FloatingPointError: All of them diverged.
 
     Paper: §5.
     """
@@ -51,7 +51,7 @@ def choose_step_size(
     for step_size in candidates:
         trial = copy_state(state)._replace(learning_rate=jax.numpy.asarray(step_size))
         end, info = run_chunk(trial, source, rows, order, noise_key, 0, learner=learner, plan=plan)
-        bounds = np.asarray(info[0])  # the lower bound, or what the learner maximizes instead
+        bounds = np.asarray(info[0])  # the lower bound, or the learner's own objective
         name = info._fields[0].replace("_", " ")
         last = bounds[-max(len(bounds) // 4, 1) :]
         is_finite = np.isfinite(bounds).all() and first_bad(end.parameters) is None
