@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,11 @@ def filled(shape: int | tuple[int, ...], value: float) -> Array:
     return jax.device_put(np.full(shape, value, dtype))
 
 
+def num_rows(x: Any) -> int:
+    """Return the length of the leading axis that the arrays of a tree share."""
+    return len(jax.tree.leaves(x)[0])
+
+
 def checksum(arrays: Iterable, text: str = "") -> str:
     """Return the SHA-256 of some arrays, with their shapes and types, and of a text; it takes no memory."""
     found = hashlib.sha256(text.encode(), usedforsecurity=False)
@@ -34,13 +40,22 @@ def checksum(arrays: Iterable, text: str = "") -> str:
 
 
 @jax.jit
-def row_keys(key: Array, x: Array) -> Array:
-    """Return a key for each row of x (N, D): a function of the key and the row, whatever its place and company."""
+def row_keys(key: Array, x: Any) -> Array:
+    """Return a key for each row of x, (N, D) or a tree: a function of the key and the row, not of its place."""
     return jax.vmap(lambda row: jax.random.fold_in(key, fingerprint(row)))(x)
 
 
-def fingerprint(x: Array) -> Array:
-    """Hash a datapoint to 32 bits: the sum of hashes of its values' bit patterns, each with its place."""
+def fingerprint(x: Any) -> Array:
+    """Hash a datapoint, an array or a tree of them, to 32 bits."""
+    first, *rest = jax.tree.leaves(x)
+    hashed = _hash(first)
+    for leaf in rest:
+        hashed = _scramble(hashed + 1) + _hash(leaf)
+    return hashed
+
+
+def _hash(x):
+    """Return the sum of hashes of an array's bit patterns, each with its place."""
     bits = lax.bitcast_convert_type(x.astype(jnp.float32).ravel(), jnp.uint32)
     places = jnp.arange(bits.size, dtype=jnp.uint32)
     return jnp.sum(_scramble(bits ^ _scramble(places + 1)), dtype=jnp.uint32)

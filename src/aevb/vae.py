@@ -28,7 +28,7 @@ from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.files import check_folder, check_path
 from aevb.learners import OPTIMIZERS, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
-from aevb.models import LIKELIHOODS, OWN_PARTS, assemble, check_models, has_real_support, split
+from aevb.models import LIKELIHOODS, OWN_PARTS, Conversion, Numbers, assemble, check_models, has_real_support, split
 from aevb.persistence import written_arguments
 from aevb.settings import check_feed, check_settings, has_a_bound, learns_from_batches
 from aevb.tasks.methods import TaskMethods
@@ -502,7 +502,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return self.scale_ if X.dtype == np.uint8 else 1.0
 
     def _source(self, X):
-        return Source(X, self._scale_of(X))
+        return Source(X, Conversion(Numbers(self._scale_of(X))))
 
     def _hidden_widths(self):
         return tuple(np.atleast_1d(np.asarray(self.hidden, dtype=object)).tolist())

@@ -6,6 +6,7 @@ import pytest
 
 from aevb import VAE
 from aevb.data import binarize, load_dataset
+from aevb.models import Conversion, Numbers
 from aevb.training import Source
 
 DIGITS = load_dataset("digits").rows
@@ -33,7 +34,9 @@ def test_what_is_no_grey_level_is_refused():
 
 
 def test_dynamic_draws_have_the_right_probabilities_and_are_fresh():
-    source = Source(np.tile(np.array([[0, 51, 255]], np.uint8), (20_000, 1)), 1 / 255, is_dynamic=True)
+    source = Source(
+        np.tile(np.array([[0, 51, 255]], np.uint8), (20_000, 1)), Conversion(Numbers(1 / 255, is_dynamic=True))
+    )
     one, other = (np.asarray(source.draw(np.arange(20_000), key)) for key in source.keys(jax.random.key(0), 2))
     np.testing.assert_allclose(one.mean(axis=0), [0, 0.2, 1], atol=5 * 0.4 / np.sqrt(20_000))
     assert not np.array_equal(one, other)

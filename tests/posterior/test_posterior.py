@@ -235,17 +235,17 @@ REJECTED = {
     "a name": (
         lambda v: v["nu"],
         {"variables": {"mu": (), "tau": constraints.positive}},
-        "log_joint: uses the variable 'nu', but there are only 'mu', 'tau'",
+        "log_joint: asks for the variable 'nu', and there are 'mu', 'tau'",
     ),
     "a support": (
         lambda v: -v,
         {"posterior": dist.Normal(0.0, 1.0), "variables": constraints.positive},
-        r"posterior: its support is Real\(\), but that of the variable is Positive.*LogNormal",
+        r"posterior: its support is Real\(\), and the variable's is Positive.*LogNormal",
     ),
     "a shape": (
         lambda v: -v,
         {"posterior": dist.Normal(0.0, 1.0), "variables": (3,)},
-        r"posterior: its draws have shape \(\), but the variable has shape \(3,\)",
+        r"posterior: its draws have shape \(\), and the variable has \(3,\)",
     ),
     "no variables": (lambda v: v, {"variables": None}, "variables: posterior='full-gaussian' is built for"),
     "a family": (lambda v: v, {"posterior": "full"}, "posterior.*'full-gaussian'"),

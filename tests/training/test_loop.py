@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 
 from aevb.estimators import sgvb_b
 from aevb.learners import AEVB, OPTIMIZERS, StepInfo
-from aevb.models import split, standard_models
+from aevb.models import Conversion, Numbers, split, standard_models
 from aevb.networks import initialize
 from aevb.training import Source, choose_step_size, feed, loop, lower_bounds, train
 
@@ -125,7 +125,7 @@ def test_the_callers_models_and_state_survive():
 @pytest.mark.thorough
 def test_bytes_are_learned_from_exactly_like_floats():
     floats = run(*start(), source=Source(DIGITS))
-    stored = run(*start(), source=Source(BYTES, scale=1 / 255))
+    stored = run(*start(), source=Source(BYTES, Conversion(Numbers(1 / 255))))
     assert eqx.tree_equal(floats.state, stored.state)
     assert [row["lower_bound"] for row in floats.history] == [row["lower_bound"] for row in stored.history]
 

@@ -13,6 +13,7 @@ import numpy as np
 from jax import Array
 
 from aevb.data.chunks import max_steps, numbered, regroup
+from aevb.models import Conversion, Numbers
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
 from aevb.training.feed import RowNames, streamed_chunk
 
@@ -57,7 +58,7 @@ class BatchFeed:
     def first(self) -> tuple[Source, np.ndarray]:
         """Return the rows of the first chunk."""
         rows = self.head[: self._plan.samples_per_chunk]
-        return Source(rows, self.scale), np.arange(len(rows))
+        return self._source(rows), np.arange(len(rows))
 
     def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Yield each pass, in parts if it is long."""
@@ -77,7 +78,10 @@ class BatchFeed:
                 if place and 2 * len(rows) < self._plan.batch_size:
                     return  # too few for a comparable gradient
             names = RowNames(row_numbers, f"pass {epoch}")
-            yield streamed_chunk(next(numbers), plan, rows[: plan.samples_per_chunk], names, self.scale, key)
+            yield streamed_chunk(next(numbers), plan, self._source(rows[: plan.samples_per_chunk]), names, key)
+
+    def _source(self, rows):
+        return Source(rows, Conversion(Numbers(self.scale)))
 
     def _matrices(self, epoch):
         """Yield the rows of each batch of a pass, all of the same width and type."""

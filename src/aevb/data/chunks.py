@@ -1,7 +1,9 @@
 """Regroup rows from arrays of any length into the equal chunks of a compiled loop."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+import jax
 import numpy as np
 
 from aevb.training import feed
@@ -22,25 +24,27 @@ def numbered(arrays: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndar
         seen += len(rows)
 
 
-def regroup(parts: Iterable[tuple[np.ndarray, np.ndarray]], size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the same rows and their indices in arrays of `size` rows each, and then the rest.
+def regroup(parts: Iterable[tuple[Any, np.ndarray]], size: int) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield the same rows, arrays or trees of them, and their indices in parts of `size` rows each, and then the rest.
 
     Example:
         >>> [numbers.tolist() for _, numbers in regroup(numbered([np.zeros((3, 1)), np.zeros((2, 1))]), 2)]
         [[0, 1], [2, 3], [4]]
     """
-    buffer, numbers, filled = None, np.empty(0, int), 0
-    for rows, rows_numbers in parts:
-        first = 0
-        while first < len(rows):
+    buffer, filled = None, 0
+    for part in parts:  # a part's rows and numbers are filled in alike
+        first, num = 0, len(part[1])
+        while first < num:
             if buffer is None:  # a new buffer each time: JAX may still use the previous one
-                buffer, numbers, filled = np.empty((size, rows.shape[1]), rows.dtype), np.empty(size, int), 0
-            count = min(size - filled, len(rows) - first)
-            buffer[filled : filled + count] = rows[first : first + count]
-            numbers[filled : filled + count] = rows_numbers[first : first + count]
+                buffer = jax.tree.map(lambda array: np.empty((size, *array.shape[1:]), array.dtype), part)
+                filled = 0
+            count = min(size - filled, num - first)
+            target, source = slice(filled, filled + count), slice(first, first + count)
+            for place, array in zip(jax.tree.leaves(buffer), jax.tree.leaves(part), strict=True):
+                place[target] = array[source]
             first, filled = first + count, filled + count
             if filled == size:
-                yield buffer, numbers
+                yield buffer
                 buffer = None
     if buffer is not None:
-        yield buffer[:filled], numbers[:filled]
+        yield jax.tree.map(lambda array: array[:filled], buffer)

@@ -26,6 +26,7 @@ from aevb.arrays import checksum
 from aevb.data.chunks import max_steps, regroup
 from aevb.data.scan import rows_in
 from aevb.data.tables import Table
+from aevb.models import Conversion, Numbers
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
 from aevb.training.feed import RowNames, generator, streamed_chunk
 
@@ -83,13 +84,13 @@ class FileFeed:
     def first(self) -> tuple[Source, np.ndarray]:
         """Return the rows of a random chunk."""
         rows, _ = next(regroup(self._slices(jax.random.key(0), 0), self.plan.samples_per_chunk))
-        return Source(rows, self.scale), np.arange(len(rows))
+        return self._source(rows), np.arange(len(rows))
 
     @property
     def fingerprint(self) -> str:
         """A checksum of the data: their shape, all rows, and which of them are used in which batches."""
         tables = [(Path(table.name).name, table.num_rows, table.num_columns, str(table.dtype)) for table in self.tables]
-        held_out = [] if self.held_out is None else [self.held_out[0].rows]
+        held_out = [] if self.held_out is None else jax.tree.leaves(self.held_out[0].rows)
         return checksum([self.other_rows, *held_out], f"{tables} {self.checksum} {self.scale} {self.plan}")
 
     def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
@@ -103,7 +104,10 @@ class FileFeed:
         chunks = regroup(self._slices(key, epoch), plan.samples_per_chunk)
         of = "the data" if len(self.tables) == 1 else f"the data, counted over all {len(self.tables)} files"
         for number, (rows, row_numbers) in zip(self.plan.chunks_of(epoch), chunks, strict=False):
-            yield streamed_chunk(number, plan, rows, RowNames(row_numbers, of), self.scale, key)
+            yield streamed_chunk(number, plan, self._source(rows), RowNames(row_numbers, of), key)
+
+    def _source(self, rows):
+        return Source(rows, Conversion(Numbers(self.scale)))
 
     def _slices(self, key, epoch):
         """Yield the epoch's rows and their indices, a few at a time, without the held-out rows."""

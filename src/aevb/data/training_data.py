@@ -16,7 +16,7 @@ from aevb.data.reading import Reading, column_names, read_matrix, read_training_
 from aevb.data.scan import NO_ROWS, scan
 from aevb.data.table import NamedColumns, SomeRows, blocks
 from aevb.data.tables import memmap_table, open_tables
-from aevb.models import LIKELIHOODS
+from aevb.models import LIKELIHOODS, Conversion, Numbers
 from aevb.training import Feed, Resident, Source
 from aevb.training.progress import ShareDone
 
@@ -91,7 +91,7 @@ def gives_batches(X) -> bool:
 def _from_matrix(X, wishes, key, estimator):
     columns = column_names(estimator)
     reading = read_training_data(X, wishes.likelihood, own_decoder=wishes.own_decoder, columns=columns)
-    source = Source(X, reading.scale)
+    source = Source(X, Conversion(Numbers(reading.scale)))
     if wishes.validation_data is not None:
         held_out = _given_rows(estimator, wishes, reading)
         feed = Resident(source, np.arange(len(X)), wishes.batch_size, *held_out)
@@ -108,7 +108,7 @@ def _from_levels(estimator, X: DynamicBinarization, wishes, key, names=None):
     if wishes.likelihood not in ("auto", "bernoulli"):
         raise ValueError(f"likelihood={wishes.likelihood!r}: binary draws are for 'bernoulli'.")
     read_training_data(levels, "bernoulli", columns=column_names(estimator))
-    source = Source(levels, scale, is_dynamic=True)
+    source = Source(levels, Conversion(Numbers(scale, is_dynamic=True)))
     if wishes.validation_data is not None:
         held_out = _given_rows(estimator, wishes, reading)
         return TrainingData(reading, None, Resident(source, np.arange(len(levels)), wishes.batch_size, *held_out))
@@ -124,7 +124,7 @@ def _given_rows(estimator, wishes, reading):
     rows = read_matrix(estimator, wishes.validation_data, reset=False)
     scale = reading.scale if rows.dtype == np.uint8 else 1.0
     check_rows(rows, reading.likelihood, scale=scale, name="validation_data", columns=column_names(estimator))
-    return np.arange(len(rows)), Source(rows, scale)
+    return np.arange(len(rows)), Source(rows, Conversion(Numbers(scale)))
 
 
 def _around(rows, batch_size):
@@ -153,7 +153,7 @@ def _from_tables(estimator, tables, wishes, key, left_out=NO_ROWS):
     with ShareDone(wishes.progress, "reading") as bar:
         found = scan(tables, wishes.likelihood, validation_rows, **options, update=bar.update)
     scale = found.reading.scale
-    held_out = (Source(found.kept, scale), np.arange(num_held_out)) if num_held_out else None
+    held_out = (Source(found.kept, Conversion(Numbers(scale))), np.arange(num_held_out)) if num_held_out else None
     other_rows = np.union1d(validation_rows, left_out)
     feed = FileFeed(tables, scale, wishes.batch_size, other_rows, held_out, found.checksum)
     return TrainingData(found.reading, found.units, feed)

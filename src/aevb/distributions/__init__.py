@@ -19,7 +19,7 @@ from aevb.distributions.product import Product
 from aevb.distributions.rayleigh import Rayleigh
 from aevb.distributions.reciprocal import Reciprocal
 from aevb.distributions.reparameterization import Reparameterization, reparameterize
-from aevb.distributions.tree import TreeDistribution, supports
+from aevb.distributions.tree import TreeDistribution, has_real_support
 from aevb.distributions.triangular import Triangular
 
 __all__ = [
@@ -37,11 +37,11 @@ __all__ = [
     "Triangular",
     "composition",
     "flow",
+    "has_real_support",
     "inverse_cdf",
     "location_scale",
     "numerical",
     "observe",
     "reparameterize",
     "starting_flow",
-    "supports",
 ]

@@ -47,7 +47,12 @@ def over_samples(function: Callable, distribution: Distribution, tree: Any) -> A
     return function(tree)
 
 
-def supports(distribution: Distribution) -> list[constraints.Constraint]:
-    """Return the supports of all arrays that a draw holds."""
+def has_real_support(distribution: Distribution) -> bool:
+    """Whether a distribution's density is positive for all real vectors, or trees of them."""
     is_constraint = lambda node: isinstance(node, constraints.Constraint)  # noqa: E731
-    return jax.tree.leaves(distribution.support, is_leaf=is_constraint)
+    supports: list[Any] = jax.tree.leaves(distribution.support, is_leaf=is_constraint)
+    for number, support in enumerate(supports):
+        while hasattr(support, "base_constraint"):
+            support = support.base_constraint
+        supports[number] = support
+    return all(support in (constraints.real, constraints.real_vector) for support in supports)

@@ -1,7 +1,7 @@
 """Estimators of the lower bound: functions of one datapoint and its noise, in nats, to be maximized.
 
 Each has the signature ``estimator(generative, recognition, x, epsilon)`` with ``epsilon`` of shape (L, ...): L draws of
-the noise that the recognition model needs. `vmap` handles a batch, and `minibatch` gives the estimate for a data set.
+the noise that the recognition model needs. `vmap` makes the batch, and `minibatch` the estimate for a whole data set.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _TERMS: dict[Callable, Callable[..., Terms]] = {sgvb_b: terms_b, sgvb_a: terms_a
 
 
 def with_terms(estimator: Callable) -> Callable[..., Terms]:
-    """Return the same estimator with the two terms of the bound, if it is the difference of two terms."""
+    """Return the same estimator with the bound's two terms beside it, where it is the difference of two."""
     return _TERMS.get(estimator, lambda *arguments: Terms(estimator(*arguments)))
 
 

@@ -1,4 +1,4 @@
-"""The importance-weighted bound, which becomes tighter with every additional sample."""
+"""The importance-weighted bound, tighter than the paper's with every further sample."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from aevb.models import GenerativeModel, RecognitionModel
 
 
 def importance(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Array:
-    r"""Return the importance-weighted bound on one datapoint with K samples.
+    r"""Return the importance-weighted bound of one datapoint with K samples.
 
     .. math:: L_K(x) = E \left[ \log \frac{1}{K} \sum_k \frac{p_\theta(x, z^{(k)})}{q_\phi(z^{(k)} | x)} \right]
 
-    With K = 1 it is estimator A; its expectation never decreases with K and tends to log p(x) (Burda, Grosse and
+    With K = 1 it is estimator A; its expectation does not fall as K grows, and tends to log p(x) (Burda, Grosse and
     Salakhutdinov, "Importance weighted autoencoders", 2016, theorem 1).
 
     Args:

@@ -1,4 +1,4 @@
-"""The KL divergence of the approximate posterior from the prior: in closed form, factor by factor if it has factors.
+"""The KL divergence of the approximate posterior from the prior: in closed form, factor by factor where it has some.
 
 Paper: App. B.
 """
@@ -19,12 +19,12 @@ from aevb.models import GenerativeModel, RecognitionModel
 
 
 def kl(q: Distribution, p: Distribution, z: Any) -> Array:
-    r"""Return :math:`D_{KL}(q \| p)` in nats; for structured distributions, an estimate from L draws.
+    r"""Return :math:`D_{KL}(q \| p)` in nats, of distributions with structure an estimate by L draws.
 
     .. math:: D_{KL}(q \| p) = \sum_i E_q \left[ \log q_i(z_i | \cdot) - \log p_i(z_i | \cdot) \right]
 
-    Each factor's term is in closed form, given the variables drawn before, where that is known and valid, and sampled
-    elsewhere. It is valid where everything that p's factor may depend on is drawn before it in q: then the term is the
+    Each factor's term is in closed form, given the variables drawn before, where that is known and right, and by the
+    draws elsewhere. It is right where all that p's factor may depend on is drawn before it in q: then the term is the
     conditional expectation of the sampled one. A plain distribution is a single factor, which needs a closed form.
 
     Args:
@@ -33,7 +33,7 @@ def kl(q: Distribution, p: Distribution, z: Any) -> Array:
         z: L draws of q, a tree with leading axes L.
 
     Raises:
-        NoClosedFormError: q and p are plain distributions without a known closed form.
+        NoClosedFormError: q and p are plain distributions, and there is none for this pair.
 
     Example:
         >>> import numpyro.distributions as dist
@@ -51,12 +51,10 @@ def kl(q: Distribution, p: Distribution, z: Any) -> Array:
 
 
 def _divergence(q, p, z):
-    """Return the divergence, or an estimate of it from one draw."""
+    """Return the divergence, or an estimate of it by one draw."""
     if isinstance(q, Product | Chain) and isinstance(p, Product | Chain):
         if set(q.names) != set(p.names):
-            raise ValueError(
-                f"q(z|x) has the factors {sorted(q.names)}, but p(z) has {sorted(p.names)}: they must match."
-            )
+            raise ValueError(f"q(z|x) has the factors {sorted(q.names)}, and p(z) has {sorted(p.names)}: not the same.")
         of_q, of_p = q.at(z), p.at(z)
         terms = {
             name: _divergence if p.parents(name) <= q.before(name) else _log_ratio  # p's parents are drawn before
@@ -95,10 +93,10 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
         p: Prior, of the same shape.
 
     Returns:
-        The divergence, one number per element of the batch shape.
+        The divergence, one number for each element of the batch shape.
 
     Raises:
-        NoClosedFormError: No closed form is known for this pair.
+        NoClosedFormError: There is none for this pair.
 
     Example:
         >>> from aevb.distributions import Normal
@@ -116,13 +114,13 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
         return kl_divergence(q, p)
     except NotImplementedError:
         raise NoClosedFormError(
-            f'estimator "sgvb-b" needs a closed form of KL(q || p), but none is known for q = {_name(q)} and '
+            f'estimator "sgvb-b" needs a closed form of KL(q || p), and there is none for q = {_name(q)} and '
             f'p = {_name(p)}. Use estimator="sgvb-a", which samples that term too.'
         ) from None
 
 
 def has_analytic_kl(generative: GenerativeModel, recognition: RecognitionModel, data_dim: int) -> bool:
-    """Whether estimator B supports these models: whether :func:`kl` supports their pair of families."""
+    """Whether estimator B can treat these models: whether :func:`kl` knows their pair of families."""
 
     def divergence(x):
         q = recognition(x)

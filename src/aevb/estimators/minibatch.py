@@ -1,4 +1,4 @@
-"""The minibatch estimator: the only place where N/M appears.
+"""The minibatch estimator: the only place where N/M stands.
 
 Paper: §2.3.
 """
@@ -19,17 +19,17 @@ def minibatch(estimator: Callable, num_data: int) -> Callable:
     .. math:: \tilde L^M(X^M) = \frac{N}{M} \sum_{i=1}^M \tilde L(x^{(i)})
 
     Args:
-        estimator: A bound on one datapoint, such as :func:`aevb.estimators.sgvb_b`, or its terms.
+        estimator: A bound of one datapoint, such as :func:`aevb.estimators.sgvb_b`, or its terms.
         num_data: N, the size of the data set.
 
     Returns:
         A function ``(generative, recognition, batch, epsilon)`` of a batch (M, ...) and its noise (M, L, ...), which
-        returns the bound on the data set in nats, or its terms.
+        returns the bound of the data set in nats, or its terms.
 
     Paper: eq. (8), §2.3.
     """
     if not isinstance(num_data, numbers.Real) or not num_data > 0:
-        raise ValueError(f"num_data={num_data!r}: expected N, the number of datapoints, at least 1.")
+        raise ValueError(f"num_data={num_data!r}: give N, the number of datapoints, at least 1.")
 
     def estimate(generative: GenerativeModel, recognition: RecognitionModel, batch: Any, epsilon: Any):
         bounds = jax.vmap(lambda x, epsilon: estimator(generative, recognition, x, epsilon))(batch, epsilon)

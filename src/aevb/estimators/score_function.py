@@ -14,12 +14,12 @@ from aevb.models import GenerativeModel, RecognitionModel
 
 
 def score_function(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Array:
-    r"""Return the lower bound on one datapoint, with the score-function gradient for :math:`\phi`.
+    r"""Return the lower bound of one datapoint, with the score-function gradient for :math:`\phi`.
 
     .. math:: \nabla_\phi E_q[f(z)] \simeq \frac{1}{L} \sum_l f(z^{(l)}) \nabla_\phi \log q_\phi(z^{(l)} | x)
 
     The value is that of estimator A; only the gradient differs: z is held fixed, and the dependence of q on
-    :math:`\phi` enters only through the score. The gradient for :math:`\theta` is the ordinary one.
+    :math:`\phi` enters through the score alone. The gradient for :math:`\theta` is the ordinary one.
 
     Args:
         generative: p(z) p(x|z).

@@ -15,7 +15,7 @@ from aevb.models import GenerativeModel, RecognitionModel
 
 
 def sgvb_a(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Array:
-    r"""Return estimator A of the lower bound on one datapoint: everything by sampling.
+    r"""Return estimator A of the lower bound of one datapoint: everything by sampling.
 
     .. math:: \tilde L^A(x) = \frac{1}{L} \sum_l \log p_\theta(x, z^{(l)}) - \log q_\phi(z^{(l)} | x)
 
@@ -36,7 +36,7 @@ def sgvb_a(generative: GenerativeModel, recognition: RecognitionModel, x: Any, e
 
 
 def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Array:
-    r"""Return estimator B of the lower bound on one datapoint: the KL term in closed form, the rest by sampling.
+    r"""Return estimator B of the lower bound of one datapoint: the KL term in closed form, the rest by sampling.
 
     .. math:: \tilde L^B(x) = -D_{KL}(q_\phi(z|x) \| p_\theta(z)) + \frac{1}{L} \sum_l \log p_\theta(x | z^{(l)})
 
@@ -44,8 +44,8 @@ def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Any, e
 
     Args:
         generative: p(z) p(x|z).
-        recognition: q(z|x), from a family whose KL from the prior is known; in a structure with several factors, those
-            without a closed form are sampled.
+        recognition: q(z|x), of a family whose KL from the prior is known; of a structure with several factors, those
+            without are sampled.
         x: One datapoint.
         epsilon: L draws of the noise, leading axis L; a tree of them if z is a tree.
 
@@ -58,7 +58,7 @@ def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Any, e
 
 
 def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Terms:
-    """Return estimator A with its two terms, both from the same samples."""
+    """Return estimator A with its two terms, both by the same samples."""
     (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution(x)
 
     def one_sample(z):
@@ -68,6 +68,6 @@ def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Any, 
 
 
 def terms_b(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Terms:
-    """Return estimator B with its two terms, the second in closed form where there is one."""
+    """Return estimator B with its two terms, the second in closed form, as far as there is one."""
     (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution(x)
     return Terms.of(average(lambda z: generative.log_likelihood(x, z), z), kl(q, p, z))

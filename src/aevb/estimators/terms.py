@@ -1,4 +1,4 @@
-"""The two terms of a bound: how well a code reconstructs its datapoint, and what the code costs.
+"""What a bound is made of: how well a code brings back its datapoint, and what the code costs.
 
 Paper: §2.2.
 """
@@ -9,14 +9,14 @@ from jax import Array
 
 
 class Terms(NamedTuple):
-    r"""A lower bound and its two terms, for one datapoint or on average, in nats.
+    r"""A lower bound and its two terms, of one datapoint or on average, in nats.
 
     .. math:: L(x) = E_q[\log p_\theta(x | z)] - D_{KL}(q_\phi(z|x) \| p_\theta(z))
 
     Args:
-        lower_bound: The bound.
-        reconstruction: :math:`E_q[\log p_\theta(x | z)]`; None for a bound that is not such a difference.
-        kl_divergence: :math:`D_{KL}(q_\phi(z|x) \| p_\theta(z))`, or None.
+        lower_bound: The whole.
+        reconstruction: :math:`E_q[\log p_\theta(x | z)]`; None of a bound that is no such difference.
+        kl_divergence: :math:`D_{KL}(q_\phi(z|x) \| p_\theta(z))`, likewise.
 
     Paper: eq. (3), §2.2.
     """
@@ -27,5 +27,5 @@ class Terms(NamedTuple):
 
     @classmethod
     def of(cls, reconstruction: Array, kl_divergence: Array) -> "Terms":
-        """Return the bound with these two terms."""
+        """Return the bound that these two make."""
         return cls(reconstruction - kl_divergence, reconstruction, kl_divergence)

@@ -18,7 +18,7 @@ from aevb.data import load_dataset
 from aevb.experiments.metrics import METRICS
 from aevb.experiments.settings import Curve, Watch
 from aevb.learners import LEARNERS, OPTIMIZERS
-from aevb.models import assemble, split
+from aevb.models import Conversion, Numbers, assemble, split
 from aevb.training import ChunkPlan, Resident, Source, choose_step_size
 from aevb.training.checkpoint import read_about, read_state, write_state
 from aevb.training.loop import safe_chunk
@@ -103,7 +103,7 @@ def _load(name):
         train, test = dataset.split(len(dataset.rows) // 10)
         parts = {"train": train, "test": test}
     scale = 1 / 255 if dataset.rows.dtype == np.uint8 else 1.0
-    return Source(dataset.rows, scale), parts, dataset
+    return Source(dataset.rows, Conversion(Numbers(scale))), parts, dataset
 
 
 def start(curve: Curve, data: CurveData):

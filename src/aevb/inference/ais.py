@@ -57,7 +57,7 @@ def ais(
     """
     del recognition
     betas = temperatures(num_samples, schedule)
-    z = _prior_samples(generative, keys, num_chains=num_chains)
+    z = _prior_samples(generative, x, keys, num_chains=num_chains)
     options = {"num_leapfrog": num_leapfrog, "progress": progress}
     step_sizes = _tuned_step_sizes(generative, x, keys, betas, num_chains, **options)
     log_weights, acceptance = _anneal(generative, z, x, _fold(keys, 2), betas, step_sizes, **options)
@@ -108,7 +108,7 @@ def bidirectional(
     betas = temperatures(num_samples, schedule)
     options = {"num_leapfrog": num_leapfrog, "progress": progress}
     step_sizes = _tuned_step_sizes(generative, x, keys, betas, num_chains, **options)
-    prior = _prior_samples(generative, keys, num_chains=num_chains)
+    prior = _prior_samples(generative, x, keys, num_chains=num_chains)
     lower, _ = _anneal(generative, prior, x, _fold(keys, 2), betas, step_sizes, **options)
     exact = jnp.repeat(z[:, None], num_chains, axis=1)
     # Step t goes from temperature t to t - 1, with the step size tuned for the latter.
@@ -176,8 +176,8 @@ def _anneal_chunk(generative, z, x, keys, betas, step_sizes, *, num_leapfrog):
 
 def _tuned_step_sizes(generative, x, keys, betas, num_chains, *, num_leapfrog, progress):
     """Return step sizes (T, N) from a separate pass that adapts them to the acceptance rate."""
-    z = _prior_samples(generative, _fold(keys, 1), num_chains=max(1, num_chains // 4))
-    log_step_sizes = jnp.full(len(x), jnp.log(0.5))
+    z = _prior_samples(generative, x, _fold(keys, 1), num_chains=max(1, num_chains // 4))
+    log_step_sizes = jnp.full(len(keys), jnp.log(0.5))
     T = len(betas) - 1
     chunk = min(CHUNK, T)
     targets = np.pad(betas[1:], (0, -T % chunk), mode="edge").astype(np.float32)
@@ -216,7 +216,7 @@ def _move_all(generative, z, x, keys, beta, step_sizes, num_leapfrog):
 
     def move(key, z, x, step_size):
         def log_density(z):
-            return generative.latent_distribution().log_prob(z) + beta * generative.log_likelihood(x, z)
+            return generative.latent_distribution(x).log_prob(z) + beta * generative.log_likelihood(x, z)
 
         return hmc.transition(log_density, key, z, step_size, num_leapfrog)
 
@@ -229,8 +229,11 @@ def _log_likelihoods(generative, x, z):
 
 
 @compiled("num_chains")
-def _prior_samples(generative, keys, *, num_chains):
-    return jax.vmap(lambda key: generative.latent_distribution().sample(key, (num_chains,)))(keys)  # (N, C, J)
+def _prior_samples(generative, x, keys, *, num_chains):
+    def draw(x, key):
+        return generative.latent_distribution(x).sample(key, (num_chains,))
+
+    return jax.vmap(draw)(x, keys)  # (N, C, J)
 
 
 @compiled()

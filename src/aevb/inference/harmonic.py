@@ -83,7 +83,7 @@ def harmonic(
         **options,
     )
     sizes, r_hat = _chain_diagnostics(log_terms)
-    log_terms = np.asarray(log_terms, np.float64).reshape(len(x), -1)
+    log_terms = np.asarray(log_terms, np.float64).reshape(len(keys), -1)
     log_mean = log_mean_exp(log_terms)
     terms = np.exp(log_terms - log_mean[:, None])  # in units of their average
     # Antithetic chains may be worth more than the same number of independent samples; we do not rely on that.
@@ -99,8 +99,8 @@ def _log_terms(
     models, x, keys, *, num_samples, density, num_chains, num_tuning, num_leapfrog, num_proposals, target_acceptance
 ):
     """Return log q(z) - log p(x, z) at the fresh samples, (N, chains, samples), and the average acceptance (N,)."""
-    N = len(x)
-    chain_x = jnp.repeat(x, num_chains, axis=0)  # (N * C, D)
+    N = len(keys)
+    chain_x = jax.tree.map(lambda array: jnp.repeat(array, num_chains, axis=0), x)  # (N * C, D)
 
     def chain_keys(stage):
         return jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, stage), num_chains))(keys).reshape(-1)

@@ -74,7 +74,7 @@ def propose(models, x: Array, key: Array, defensive: float) -> tuple[Array, Arra
     Without an encoder, z always comes from the prior.
     """
     generative, recognition = models
-    prior = generative.latent_distribution()
+    prior = generative.latent_distribution(x)
     if recognition is None:
         z = prior.sample(key)
         return z, generative.log_likelihood(x, z)
@@ -108,7 +108,7 @@ def draw_from(parts: Sequence[Any], shares: Sequence[float], key: Array, num: in
 def propose_pool(models, x: Array, key: Array, num: int) -> tuple[Array, Array]:
     """Draw so many z (num, J) for one x, half from the prior and half from the encoder if there is one, and log w."""
     generative, recognition = models
-    prior = generative.latent_distribution()
+    prior = generative.latent_distribution(x)
     pool, log_mixture = draw_from([prior] if recognition is None else [prior, recognition(x)], (1.0, 1.0), key, num)
     return pool, jax.vmap(lambda z: generative.log_joint(x, z))(pool) - log_mixture
 
@@ -125,4 +125,4 @@ def _log_weights(models, x, keys, *, num_samples, defensive):
         return jax.vmap(lambda x, keys: jax.vmap(lambda key: log_weight(x, key))(keys))(x, sample_keys)
 
     log_weights = lax.map(chunk, jnp.arange(-(-num_samples // CHUNK)))  # (chunks, N, CHUNK)
-    return jnp.moveaxis(log_weights, 0, 1).reshape(len(x), -1)[:, :num_samples]
+    return jnp.moveaxis(log_weights, 0, 1).reshape(len(keys), -1)[:, :num_samples]

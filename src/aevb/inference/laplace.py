@@ -97,16 +97,16 @@ class Modes(NamedTuple):
 def _log_weights(models, x, keys, *, num_samples, num_modes, num_steps, num_proposals):
     """Return log w, (N, L)."""
     generative, recognition = models
-    prior = generative.latent_distribution()
 
     def sources(x):
+        prior = generative.latent_distribution(x)
         return [prior] if recognition is None else [prior, recognition(x)]
 
     def find_modes(x, key):
         key_pool, key_prior = jax.random.split(key)
         pool, log_weights = propose_pool(models, x, key_pool, num_proposals)
         best = pool[lax.top_k(log_weights, num_modes)[1]]  # (K, J)
-        anywhere = jnp.asarray(prior.sample(key_prior, (num_modes,)))  # for modes that no proposal found
+        anywhere = jnp.asarray(sources(x)[0].sample(key_prior, (num_modes,)))  # for modes that no proposal found
         return Modes(*jax.vmap(lambda z: _mode(generative, x, z, num_steps))(jnp.concatenate([best, anywhere])))
 
     def propose(x, key):

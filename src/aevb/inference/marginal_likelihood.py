@@ -1,13 +1,15 @@
 """log p(x) of single datapoints: the methods by name, and the warnings that their numbers deserve."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from aevb.arguments import check_options, check_parameter
-from aevb.arrays import on_device, row_keys
+from aevb.arrays import num_rows, on_device, row_keys
 from aevb.data.checks import check_rows
 from aevb.data.reading import read_array
 from aevb.inference.advice import Rung, reasons_for_doubt
@@ -19,7 +21,7 @@ from aevb.inference.laplace import laplace
 from aevb.inference.parallel import SharedProgress, run_in_parallel
 from aevb.inference.quadrature import NUM_POINTS, quadrature
 from aevb.inference.result import LogLikelihood
-from aevb.models import GenerativeModel, RecognitionModel, has_real_support
+from aevb.models import Datapoint, GenerativeModel, RecognitionModel, flattened, has_real_support
 
 # Name -> method(generative, recognition, x, keys, num_samples=..., **options) -> (values, std_errors, diagnostics).
 METHODS: dict[str, Callable] = {
@@ -38,7 +40,7 @@ BATCH_SIZES = {"importance": 128, "laplace": 128, "hmc": 256, "ais": 64, "quadra
 def log_likelihood(
     generative: GenerativeModel,
     recognition: RecognitionModel | None,
-    x: Array | np.ndarray,
+    x: Any,
     key: Array,
     method: str = "importance",
     num_samples: int = 1000,
@@ -63,7 +65,7 @@ def log_likelihood(
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x); only "importance" cannot do without.
-        x: Datapoints, (N, D).
+        x: Datapoints, (N, D); or a tree of arrays with leading axis N, such as a :class:`~aevb.models.Datapoint`.
         key: All randomness; what a row gets is a function of this and of the row.
         method: A key of ``METHODS``.
         num_samples: See the table.
@@ -86,28 +88,40 @@ def log_likelihood(
 
     Paper: App. D.
     """
-    check_arguments(generative, recognition, method, num_samples, options)
+    x = _read(x)
+    N, first = num_rows(x), jax.tree.map(lambda array: array[0], x)
+    generative, recognition = flattened(generative, recognition, first)
+    check_arguments(generative, recognition, method, num_samples, options, first)
+    batch_size = min(BATCH_SIZES[method], 1 << (N - 1).bit_length())  # few shapes, few compilations
+    starts = range(0, N, batch_size)
+    shared = SharedProgress(options.pop("progress", None), len(starts))
+
+    def estimate_batch(start):
+        numbers = np.resize(np.arange(start, min(start + batch_size, N)), batch_size)
+        rows = jax.tree.map(lambda array: on_device(array[numbers]), x)
+        watched = {"progress": shared.of_batch(start)} if method == "ais" else {}
+        keys = row_keys(key, rows)
+        return METHODS[method](generative, recognition, rows, keys, num_samples=num_samples, **options, **watched)
+
+    parts = run_in_parallel(estimate_batch, starts, shared.stop)
+    values, std_errors = (np.concatenate([part[i] for part in parts])[:N] for i in (0, 1))
+    diagnostics = {name: np.concatenate([part[2][name] for part in parts])[:N] for name in parts[0][2]}
+    prior = generative.latent_distribution(first)
+    warnings = _doubts(prior, method, num_samples, values, std_errors, diagnostics)
+    return LogLikelihood(values, std_errors, method, _effort(method, num_samples, options), diagnostics, warnings)
+
+
+def _read(x):
+    """Return the datapoints as arrays of NumPy: a matrix, or a tree."""
+    if isinstance(x, Datapoint | dict):
+        return jax.tree.map(np.asarray, x)
     if not isinstance(x, Array):
         x = read_array(x, "x")
         check_rows(x, None, name="x")
     x = np.asarray(x, jnp.result_type(float))
     if x.ndim != 2 or not len(x):
         raise ValueError(f"x has shape {x.shape}; expected (datapoints, columns) with at least one datapoint.")
-    batch_size = min(BATCH_SIZES[method], 1 << (len(x) - 1).bit_length())  # few shapes, few compilations
-    starts = range(0, len(x), batch_size)
-    shared = SharedProgress(options.pop("progress", None), len(starts))
-
-    def estimate_batch(start):
-        rows = on_device(x[np.resize(np.arange(start, min(start + batch_size, len(x))), batch_size)])
-        watched = {"progress": shared.of_batch(start)} if method == "ais" else {}
-        keys = row_keys(key, rows)
-        return METHODS[method](generative, recognition, rows, keys, num_samples=num_samples, **options, **watched)
-
-    parts = run_in_parallel(estimate_batch, starts, shared.stop)
-    values, std_errors = (np.concatenate([part[i] for part in parts])[: len(x)] for i in (0, 1))
-    diagnostics = {name: np.concatenate([part[2][name] for part in parts])[: len(x)] for name in parts[0][2]}
-    warnings = _doubts(generative, method, num_samples, values, std_errors, diagnostics)
-    return LogLikelihood(values, std_errors, method, _effort(method, num_samples, options), diagnostics, warnings)
+    return x
 
 
 def combined(
@@ -131,18 +145,20 @@ def combined(
         name: np.concatenate([estimate.diagnostics[name] for estimate in estimates])[places]
         for name in first.diagnostics
     }
-    warnings = _doubts(generative, first.method, num_samples, values, std_errors, diagnostics)
+    warnings = _doubts(generative.latent_distribution(), first.method, num_samples, values, std_errors, diagnostics)
     return LogLikelihood(values, std_errors, first.method, first.effort, diagnostics, warnings)
 
 
-def _doubts(generative, method, num_samples, values, std_errors, diagnostics):
-    prior = generative.latent_distribution()
+def _doubts(prior, method, num_samples, values, std_errors, diagnostics):
     rung, (J,) = Rung(method, num_samples), prior.event_shape
     return reasons_for_doubt(rung, J, values, std_errors, diagnostics, is_real=has_real_support(prior))
 
 
-def check_arguments(generative, recognition, method: str, num_samples: int, options: dict) -> None:
-    """Refuse a method that does not exist or does not fit the model, and options that it does not have."""
+def check_arguments(generative, recognition, method: str, num_samples: int, options: dict, x: Any = None) -> None:
+    """Refuse a method that does not exist or does not fit the model, and options that it does not have.
+
+    The prior may depend on what a datapoint x is conditioned on.
+    """
     if isinstance(method, str) and method in OTHER_NAMES:
         raise ValueError(
             f"method={method!r} is not known. Did you mean {OTHER_NAMES[method]!r}? "
@@ -154,16 +170,17 @@ def check_arguments(generative, recognition, method: str, num_samples: int, opti
             'method="importance" samples from the encoder, and recognition is None. '
             'Give a recognition model, or use method="laplace" or "ais", which need none.'
         )
-    (J,) = generative.latent_distribution().event_shape
+    prior = generative.latent_distribution(x)
+    (J,) = prior.event_shape
     if method == "quadrature" and J not in NUM_POINTS:
         raise ValueError(
             f'method="quadrature" integrates over one or two latent dimensions, and the model has {J}. '
             'Use method="importance", "laplace" or "ais".'
         )
-    if method != "importance" and not has_real_support(generative.latent_distribution()):
+    if method != "importance" and not has_real_support(prior):
         raise ValueError(
             f"method={method!r} moves z over all real numbers, and the prior's support is "
-            f'{generative.latent_distribution().support}. Use method="importance".'
+            f'{prior.support}. Use method="importance".'
         )
     check_parameter("num_samples", num_samples, kind=int, low=2)  # or there is no error to be estimated
     check_options(f"method={method!r}", options, METHODS[method], first=5)

@@ -8,6 +8,7 @@ import numpy as np
 from jax import Array, lax
 from jax.scipy.linalg import solve_triangular
 
+from aevb.arrays import num_rows
 from aevb.inference.parallel import leaves_a_core
 from aevb.models import GenerativeModel
 from aevb.models.compilation import compiled
@@ -64,9 +65,9 @@ def quadrature(
         a bound on rounding, and the diagnostic ``num_points``.
     """
     del recognition, keys, num_samples
-    (J,) = generative.latent_distribution().event_shape
+    (J,) = generative.latent_distribution(jax.tree.map(lambda array: array[0], x)).event_shape
     points = (num_points or NUM_POINTS[J]) | 1  # odd, so that every other point spans the same box
-    num = np.full(len(x), points)
+    num = np.full(num_rows(x), points)
     values, errors = _integrals(generative, x, num_points=points)
     for _ in range(REFINEMENTS):
         open_rows = np.flatnonzero(errors > tolerance)
@@ -74,7 +75,7 @@ def quadrature(
             break
         points = 2 * points - 1
         rows = np.resize(open_rows, 1 << (len(open_rows) - 1).bit_length())  # few shapes, few compilations
-        finer, finer_errors = _integrals(generative, x[rows], num_points=points)
+        finer, finer_errors = _integrals(generative, jax.tree.map(lambda array: array[rows], x), num_points=points)  # noqa: B023
         values[open_rows], errors[open_rows] = finer[: len(open_rows)], finer_errors[: len(open_rows)]
         num[open_rows] = points
     return values, errors, {"num_points": num}
@@ -88,14 +89,12 @@ def _integrals(generative, x, *, num_points):
 @leaves_a_core
 @compiled("num_points")
 def _integrate(generative, x, *, num_points):
-    prior = generative.latent_distribution()
-    (J,) = prior.event_shape
-    width = jnp.full(J, FIRST_WIDTH)
-    first = Grid(
-        jnp.broadcast_to(prior.mean, (J,)), jnp.diag(jnp.sqrt(jnp.broadcast_to(prior.variance, (J,)))), -width, width
-    )
-
     def integrate(x):
+        prior = generative.latent_distribution(x)
+        (J,) = prior.event_shape
+        width, scale = jnp.full(J, FIRST_WIDTH), jnp.sqrt(jnp.broadcast_to(prior.variance, (J,)))
+        first = Grid(jnp.broadcast_to(prior.mean, (J,)), jnp.diag(scale), -width, width)
+
         def step(grid, depth):
             log_joints = _log_joints(generative, x, grid, num_points)
             return _zoom(grid, log_joints, depth), _integral(grid, log_joints)

@@ -4,10 +4,9 @@ Paper: Algorithm 1, §2.3.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import jax
-import jax.numpy as jnp
 from jax import Array
 
 from aevb.estimators import minibatch, with_terms
@@ -38,12 +37,12 @@ class AEVB(EncoderAscent):
         """Return the pair as it is."""
         return generative, recognition
 
-    def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Array:
+    def draw_noise(self, state: LearnerState, key: Array, x: Any, shape: tuple[int, ...]) -> Any:
         """Draw epsilon ~ p(epsilon) for datapoints like x: shape ``(*shape, L, ...)``."""
         _, recognition = self.models(state)
-        return jnp.asarray(recognition.noise(x).sample(key, (*shape, self.num_samples)))
+        return recognition.noise(x).sample(key, (*shape, self.num_samples))
 
-    def step(self, state: LearnerState, batch: Array, noise: Array, places: Array):
+    def step(self, state: LearnerState, batch: Any, noise: Any, places: Array):
         """Update all parameters with one minibatch (M, ...) and its noise (M, L, ...); `places` are not used."""
         terms_of_data = minibatch(with_terms(self.estimator), self.num_data)
 

@@ -1,4 +1,4 @@
-"""Shared by the learners: stochastic ascent, and one update of it."""
+"""What learners share: a stochastic ascent, and one update of it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -29,8 +29,8 @@ class Ascent(ABC):
         estimator: Bound of one datapoint, see :mod:`aevb.estimators`.
         num_samples: L.
         optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
-        parameter_prior: Whether to include the prior N(0, I) on all parameters (MAP) or not (maximum likelihood). If
-            the weights have a posterior, the prior is part of the bound, and this has no effect.
+        parameter_prior: Whether the prior N(0, I) on all parameters counts (MAP) or not (maximum likelihood). Where
+            the weights have a posterior the prior belongs to the bound, and this has no effect.
     """
 
     skeleton: Skeleton
@@ -40,7 +40,7 @@ class Ascent(ABC):
     optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
     parameter_prior: bool = True
 
-    # See :class:`aevb.learners.protocol.Capabilities`; these are the values of most learners.
+    # See :class:`aevb.learners.protocol.Capabilities`; these are what most learners say.
     title: ClassVar[str]
     argument: ClassVar[str]
     estimators: ClassVar[tuple[str, ...]] = tuple(ESTIMATORS)
@@ -56,11 +56,11 @@ class Ascent(ABC):
     def prepare(
         cls, generative: GenerativeModel, recognition: RecognitionModel, posterior: str, latent_dim: int
     ) -> tuple[Any, Any]:
-        """Return the pair that is learned, from the standard models with their initial values."""
+        """Return the pair that is learned, from the standard models with their starting values."""
 
     @abstractmethod
     def start_memory(self, models: tuple, key: Array) -> Any:
-        """Return the initial value of what is kept from step to step in addition to the parameters."""
+        """Return what is kept from step to step besides the parameters, at the start."""
 
     @abstractmethod
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Any:
@@ -68,23 +68,23 @@ class Ascent(ABC):
 
     @abstractmethod
     def step(self, state: LearnerState, batch: Array, noise: Any, places: Array) -> tuple[LearnerState, Any]:
-        """Learn from one minibatch (M, ...) with these row indices in the training data."""
+        """Learn from one minibatch (M, ...), which has these places among the training rows."""
 
     @abstractmethod
     def models(self, state: LearnerState) -> tuple:
-        """Return the models of a state, in the form in which they are used."""
+        """Return the models of a state, as those who apply them want them."""
 
     @property
     def row_bound(self) -> RowBound | None:
-        """How the bound on single rows is estimated."""
+        """How the bound of single rows is estimated."""
         return RowBound(self.estimator, self.num_samples) if self.has_bound else None
 
     def init(self, models: tuple, learning_rate: float, key: Array) -> LearnerState:
-        """Return the initial state for a prepared pair; the key is for `start_memory`."""
+        """Return the state that starts from a prepared pair; the key is for what is kept besides."""
         return start(split(models), self._map_optimizer(), learning_rate, self.start_memory(models, key))
 
     def log_parameter_prior(self, state: LearnerState) -> Array | float:
-        """Return log N(parameters; 0, I) up to a constant, or minus KL(q || prior) for a posterior over the weights.
+        """Return log N(parameters; 0, I) up to a constant; of a posterior over weights its divergence from the prior.
 
         Paper: §5.
         """
@@ -96,7 +96,7 @@ class Ascent(ABC):
         return -sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(state.parameters)) / 2
 
     def _pair(self, state: LearnerState, parameters: Any = None) -> tuple:
-        """Return the learned pair, with the parameters of the state or the given ones."""
+        """Return the learned pair, with the parameters of the state or with others."""
         return join(state.parameters if parameters is None else parameters, state.constants, self.skeleton)
 
     def _ascend(self, state: LearnerState, objective: Callable):
@@ -106,7 +106,7 @@ class Ascent(ABC):
     def _map_optimizer(self):
         """Return the optimizer with the gradient of log N(parameters; 0, I) / N, which is a weight decay of 1/N.
 
-        Without the prior the decay is zero, and the optimizer state still has the same structure.
+        Without the prior the decay is zero, and the optimizer's memory still has the same form.
 
         Paper: §5.
         """
@@ -116,7 +116,7 @@ class Ascent(ABC):
 
 @dataclass(frozen=True)
 class EncoderAscent(Ascent):
-    """A learner of decoder and encoder together, which keeps nothing but their parameters."""
+    """A learner of decoder and encoder together, which keeps nothing besides their parameters."""
 
     def start_memory(self, models: tuple, key: Array) -> tuple:
         """Return nothing."""
@@ -128,15 +128,15 @@ class EncoderAscent(Ascent):
 
 
 def start(parts, optimizer: optax.GradientTransformation, learning_rate: float, memory: Any = ()) -> LearnerState:
-    """Return the initial state for a model in parts, see :func:`aevb.models.split`."""
-    # Not a weak type: the step would change it and be compiled again.
+    """Return the state that starts from a model in parts, see :func:`aevb.models.split`."""
+    # Not of a "weak" type, which gives way to others: the step would change it, and be compiled again.
     parameters = jax.tree.map(lambda p: jnp.asarray(p, p.dtype), parts.parameters)
     return LearnerState(
         parameters, parts.constants, _memory(optimizer.init, parameters), jnp.asarray(learning_rate), memory
     )
 
 
-@partial(jax.jit, static_argnums=0)  # one program instead of one per shape
+@partial(jax.jit, static_argnums=0)  # one program, and not one for each shape
 def _memory(init, parameters):
     return init(parameters)
 
@@ -145,9 +145,9 @@ def ascend(state: LearnerState, optimizer: optax.GradientTransformation, objecti
     """Move the parameters along the gradient of an objective.
 
     Args:
-        state: The current state.
-        optimizer: Minimizes, like optax's; its updates are multiplied by the state's learning rate.
-        objective: Function of the parameters that returns the value to maximize, and something to report.
+        state: Where from.
+        optimizer: Minimizes, as optax's do; its updates are multiplied by the state's learning rate.
+        objective: Function of the parameters that returns what is maximized, and something to report.
 
     Returns:
         The new state, and the report.

@@ -5,7 +5,7 @@ Paper: App. F.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from aevb.models import BayesianGenerativeModel
 class FullVBNoise(NamedTuple):
     """The randomness of steps."""
 
-    epsilon: Array  # (..., M, L, J)
+    epsilon: Any  # (..., M, L, J)
     zeta_keys: Array  # (..., L): noise for all weights and a whole chunk of steps would not fit into memory
 
 
@@ -55,13 +55,14 @@ class FullVB(EncoderAscent):
         """Draw epsilon for datapoints like x, and keys for zeta."""
         _, recognition = self.models(state)
         epsilon_key, zeta_key = jax.random.split(key)
-        epsilon = jnp.asarray(recognition.noise(x).sample(epsilon_key, (*shape, self.num_samples)))
+        epsilon = recognition.noise(x).sample(epsilon_key, (*shape, self.num_samples))
         return FullVBNoise(epsilon, jax.random.split(zeta_key, (*shape[:-1], self.num_samples)))
 
     def step(self, state: LearnerState, batch: Array, noise: FullVBNoise, places: Array):
         """Update all parameters with one minibatch (M, ...) and its noise; `places` are not used."""
         bound_at = minibatch(self.estimator, self.num_data)
-        epsilon = jnp.moveaxis(noise.epsilon, 1, 0)[:, :, None]  # (L, M, 1, J): one draw of z for each of the weights
+        # (L, M, 1, J): one draw of z for each of the weights
+        epsilon = jax.tree.map(lambda array: jnp.moveaxis(array, 1, 0)[:, :, None], noise.epsilon)
 
         def objective(parameters):
             weights, recognition = self._pair(state, parameters)

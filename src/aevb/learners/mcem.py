@@ -12,7 +12,7 @@ from jax import Array, lax
 
 from aevb.learners.ascent import Ascent
 from aevb.learners.protocol import LearnerState
-from aevb.models import AbstractGenerativeModel
+from aevb.models import AbstractGenerativeModel, flattened
 
 
 class Chains(NamedTuple):
@@ -72,7 +72,7 @@ class MCEM(Ascent):
 
     def start_memory(self, models: tuple[AbstractGenerativeModel, None], key: Array) -> Chains:
         """Return chains that start from the prior."""
-        prior = models[0].latent_distribution()
+        prior = flattened(*models)[0].latent_distribution()
         positions = jnp.asarray(prior.sample(key, (self.num_data, self.num_samples)))
         return Chains(positions, jnp.log(jnp.asarray(0.1, positions.dtype)))
 
@@ -94,6 +94,7 @@ class MCEM(Ascent):
 
         def objective(parameters):
             generative, _ = self._pair(state, parameters)
+            generative, _ = flattened(generative, None)
             log_joint = jnp.mean(jax.vmap(lambda x, z: jax.vmap(lambda z: generative.log_joint(x, z))(z))(batch, z))
             return log_joint, log_joint
 
@@ -105,7 +106,7 @@ class MCEM(Ascent):
         return state._replace(memory=Chains(positions, log_step_size)), info
 
     def _move_chains(self, transition, state, batch, keys, places):
-        generative, _ = self.models(state)
+        generative, _ = flattened(*self.models(state))  # Hybrid Monte Carlo moves vectors
         step_size = jnp.exp(state.memory.log_step_size)
 
         def move(x, key, z):

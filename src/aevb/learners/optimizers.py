@@ -15,23 +15,22 @@ class AdagradState(NamedTuple):
 
 
 class Adagrad(optax.GradientTransformation):
-    """An optax transformation with its forgetting rate."""
+    """An optax transformation that knows how much of its memory it loses in a step."""
 
     forgetting: float = 0.0
 
 
-@cache  # one object for the same arguments, so that compiled programs are reused
+@cache  # one object for the same numbers, so that a compiled program is found again
 def adagrad(weight_decay: float = 0.0, forgetting: float = 0.0) -> Adagrad:
     r"""Adagrad with sums that start at zero, and that may forget.
 
     .. math:: g \leftarrow g + \lambda p, \qquad s \leftarrow (1 - \gamma) s + g^2, \qquad \Delta = -g / \sqrt{s}
 
-    Without forgetting, s only grows and steps shrink as 1/sqrt(t): right for a stationary distribution, and too slow
-    for a stream that changes. With it, s covers about the last :math:`1/\gamma` steps, and steps stay as large as
-    those of Adagrad after that many.
+    Without forgetting, s only grows and steps shrink as 1/sqrt(t): right for data whose distribution stays as it is,
+    and too slow for a stream that changes. With it, s covers about the last :math:`1/\gamma` steps, and steps stay as
+    large as Adagrad's after so many.
 
-    optax's own Adagrad starts its sums at 0.1, which dominates gradients of an average over datapoints for thousands of
-    steps.
+    optax's own starts its sums at 0.1, which drowns gradients of an average over datapoints for thousands of steps.
     (Duchi, Hazan and Singer, "Adaptive subgradient methods", 2011.)
 
     Args:
@@ -52,16 +51,16 @@ def adagrad(weight_decay: float = 0.0, forgetting: float = 0.0) -> Adagrad:
         return AdagradState(jax.tree.map(jnp.zeros_like, params))
 
     def update(updates, state, params=None):
-        params = updates if params is None else params  # ignored without decay
+        params = updates if params is None else params  # without decay they play no part
         before = state.sum_of_squares
         if forgetting:
             before = jax.tree.map(lambda s: (1 - forgetting) * s, before)
         total = jax.tree.map(lambda s, g, p: s + (g + weight_decay * p) ** 2, before, updates, params)
 
         def direction(s, g, p):
-            # The tiny number is for gradients that have always been zero, as for the weights of a constant pixel.
+            # The tiny number is for gradients that have been zero so far, as those of a dead pixel's weights.
             rate = jax.lax.rsqrt(s + 1e-30)
-            # Not rate * (g + decay p): the sum would be used twice and cost an additional pass through memory.
+            # Not rate * (g + decay p): the sum, having two uses, would cost a pass through memory of its own.
             return -(rate * g) - (rate * weight_decay) * p
 
         return jax.tree.map(direction, total, updates, params), AdagradState(total)
@@ -71,7 +70,7 @@ def adagrad(weight_decay: float = 0.0, forgetting: float = 0.0) -> Adagrad:
     return transformation
 
 
-# One object each, so that compiled programs are reused for the same name.
+# One object each, so that a compiled program is found again when the same name is asked for.
 OPTIMIZERS = {
     "adam": optax.adam(1.0),
     "adagrad": adagrad(),
@@ -82,7 +81,7 @@ DEFAULT_LEARNING_RATES = {"adam": 1e-3, "sgd": 1e-3}
 
 @cache
 def with_weight_decay(optimizer: optax.GradientTransformation, weight_decay: float) -> optax.GradientTransformation:
-    """Return the optimizer with weight decay added to the gradients."""
+    """Return an optimizer that sees gradients with the weights' decay added."""
     if isinstance(optimizer, Adagrad):
         return adagrad(weight_decay, optimizer.forgetting)
     return optax.chain(optax.add_decayed_weights(weight_decay), optimizer)

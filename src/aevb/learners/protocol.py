@@ -1,4 +1,4 @@
-"""The learner protocol: a value with pure methods, and class attributes that describe its capabilities."""
+"""What a learner is: a value with pure methods, and class attributes that say what it can do."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -9,37 +9,37 @@ from aevb.estimators import Terms
 
 
 class LearnerState(NamedTuple):
-    """Everything that a step changes, and the constants it uses."""
+    """Everything that a step changes, and the constants it reads."""
 
     parameters: Any
     constants: Any
     optimizer_state: Any
     learning_rate: Array
-    memory: Any = ()  # whatever else a learner keeps from step to step
+    memory: Any = ()  # what a learner keeps from step to step besides
 
 
 StepInfo = Terms  # what a step reports: averages over the minibatch, in nats per datapoint
 
 
 class RowBound(NamedTuple):
-    """How the lower bound on single rows is estimated."""
+    """How the lower bound of single rows is estimated."""
 
     estimator: Callable
     num_samples: int
 
 
 class Learner(Protocol):
-    """What the training loop needs from a learner."""
+    """What the training loop asks of a learner."""
 
-    needs_encoder: ClassVar[bool]  # whether it learns a network for q(z|x)
+    needs_encoder: ClassVar[bool]  # whether it learns a network that gives q(z|x)
 
     @property
     def row_bound(self) -> RowBound | None:
-        """How held-out rows are evaluated and bad rows found; None if single rows have no bound."""
+        """How held-out rows are judged, and bad ones found; None if rows have no bound of their own."""
         ...
 
     def init(self, models, learning_rate: float, key: Array) -> LearnerState:
-        """Return the initial state for the pair (generative, recognition)."""
+        """Return the state that starts from the pair (generative, recognition)."""
         ...
 
     def models(self, state: LearnerState) -> tuple:
@@ -51,9 +51,9 @@ class Learner(Protocol):
         ...
 
     def step(self, state: LearnerState, batch: Array, noise: Any, places: Array) -> tuple[LearnerState, NamedTuple]:
-        """Learn from one minibatch (M, ...) with these row indices in the training data.
+        """Learn from one minibatch (M, ...), which has these places among the training rows.
 
-        The first field of the report is the maximized value, in nats per datapoint.
+        The first field of the report is what is maximized, in nats per datapoint.
         """
         ...
 
@@ -63,24 +63,24 @@ class Learner(Protocol):
 
 
 class Capabilities(Protocol):
-    """Class attributes that describe a learner of latent-variable models.
+    """What a learner of latent-variable models says about itself, before there is one.
 
-    `VAE`, reports and pages use these instead of checking for a learner by name.
+    The front door, reports and pages ask for these, and for no learner by its name.
     """
 
-    title: ClassVar[str]  # name for people
-    argument: ClassVar[str]  # the argument of `VAE` that selects it
+    title: ClassVar[str]  # in words
+    argument: ClassVar[str]  # of `VAE` that asks for it
     estimators: ClassVar[tuple[str, ...]]  # names of the estimators that it accepts
-    needs_encoder: ClassVar[bool]  # whether it learns a network for q(z|x)
-    has_bound: ClassVar[bool]  # whether there is a lower bound on log p(x) for any x
-    keeps_rows: ClassVar[bool]  # whether it stores something for each training row between visits
-    needs_num_data: ClassVar[bool]  # whether it needs to know N
+    needs_encoder: ClassVar[bool]  # whether it learns a network that gives q(z|x)
+    has_bound: ClassVar[bool]  # whether there is a lower bound of log p(x) for any x
+    keeps_rows: ClassVar[bool]  # whether it stores something for each training row, to improve it at the next visit
+    needs_num_data: ClassVar[bool]  # whether it cannot learn without N
     needs_real_latents: ClassVar[bool]  # whether the prior's support has to be all real vectors
     has_weight_posterior: ClassVar[bool]  # whether the decoder's weights are random variables
 
     @classmethod
     def prepare(cls, generative: Any, recognition: Any, posterior: str, latent_dim: int) -> tuple[Any, Any]:
-        """Return the pair that it learns, from the standard models with their initial values.
+        """Return the pair that it learns, from the standard models with their starting values.
 
         Args:
             generative: p(z) p(x|z).

@@ -96,7 +96,7 @@ class OptimizedEncoder(eqx.Module):
         """Return q(z) for one x."""
         row = self.start.row()
         key = jax.random.fold_in(jax.random.key(1), fingerprint(x))
-        noise = jnp.asarray(row.recognition.noise(x).sample(key, (self.num_steps, NUM_DRAWS)))
+        noise: Any = row.recognition.noise(x).sample(key, (self.num_steps, NUM_DRAWS))
 
         def step(row, epsilon):
             row = improve(row, self.estimator, self.generative, x, epsilon)

@@ -4,7 +4,7 @@ Paper: §4, §5.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from aevb.estimators import Terms
 from aevb.estimators.samples import average
 from aevb.learners.ascent import EncoderAscent
 from aevb.learners.protocol import LearnerState
+from aevb.models import Datapoint
 
 
 class WakeSleepNoise(NamedTuple):
@@ -76,9 +77,10 @@ class WakeSleep(EncoderAscent):
         q = before[1](x)
 
         def one_sample(wake_key, sleep_key):
-            z = jnp.asarray(q.sample(wake_key))
-            dream, cause = before[0].sample_joint(sleep_key)
-            reconstruction, log_prior = generative.log_likelihood(x, z), generative.latent_distribution().log_prob(z)
+            z: Any = q.sample(wake_key)
+            dream, cause = before[0].sample_joint(sleep_key, given=Datapoint.of(x).given)
+            dream = Datapoint.of(x).with_values(dream)  # with entries missing where x has them
+            reconstruction, log_prior = generative.log_likelihood(x, z), generative.latent_distribution(x).log_prob(z)
             sleep = jnp.asarray(recognition(dream).log_prob(cause))
             return reconstruction + log_prior + sleep, Terms.of(reconstruction, q.log_prob(z) - log_prior)
 

@@ -1,7 +1,9 @@
 """Models: the generative p(z) p(x|z) and the recognition model q(z|x), as Equinox modules that return distributions."""
 
-from aevb.models.assembly import OWN_PARTS, assemble, check_models, check_real_support, has_real_support
+from aevb.distributions import has_real_support
+from aevb.models.assembly import OWN_PARTS, assemble, check_models, check_real_support
 from aevb.models.conditionals import BernoulliMLP, Conditional, GaussianMLP, Rescaled, conditional
+from aevb.models.conversion import Codes, Conversion, Numbers
 from aevb.models.datapoint import Datapoint
 from aevb.models.families import (
     CUSTOM,
@@ -12,6 +14,7 @@ from aevb.models.families import (
     Family,
     standard_normal,
 )
+from aevb.models.flat import flattened
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
@@ -34,13 +37,16 @@ __all__ = [
     "Amortized",
     "BayesianGenerativeModel",
     "BernoulliMLP",
+    "Codes",
     "Conditional",
+    "Conversion",
     "Datapoint",
     "Family",
     "GaussianMLP",
     "GenerativeModel",
     "Learnable",
     "LogJoint",
+    "Numbers",
     "Parts",
     "Posterior",
     "RecognitionModel",
@@ -55,6 +61,7 @@ __all__ = [
     "check_supports",
     "conditional",
     "describe",
+    "flattened",
     "has_real_support",
     "join",
     "named_leaves",

@@ -1,14 +1,14 @@
 """Models put together from standard parts and the user's own, and refused where these do not fit."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import Distribution, biject_to, constraints
+from numpyro.distributions import Distribution, biject_to
 
 from aevb.arrays import filled
+from aevb.distributions import has_real_support
 from aevb.errors import WrongTypeError
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import join, split
@@ -113,14 +113,6 @@ def check_real_support(prior):
             f"support is {prior.support}. Give a prior on the real line, leave posterior='gaussian', "
             "or use learner='aevb'."
         )
-
-
-def has_real_support(distribution: Distribution) -> bool:
-    """Whether a distribution's density is positive for all real vectors."""
-    support: Any = distribution.support
-    while hasattr(support, "base_constraint"):
-        support = support.base_constraint
-    return support in (constraints.real, constraints.real_vector)
 
 
 def _as_distribution(part, name):

@@ -1,4 +1,4 @@
-"""Functions of a model, compiled once for all models with the same structure."""
+"""Functions of a model, compiled once for all models of one structure."""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -11,7 +11,7 @@ from aevb.models.parameters import join, split
 def compiled(*static: str) -> Callable[[Callable], Callable]:
     """Compile a function whose first argument is a model, or any pytree with arrays and functions in it.
 
-    The program is reused for other models with the same structure, and in later processes through JAX's cache.
+    The program is found again for another model of the same structure, and in later processes from JAX's cache.
 
     Args:
         static: Names of its keyword arguments that are not arrays.

@@ -23,8 +23,8 @@ class Conditional(eqx.Module):
 
     .. math:: q(z|x) = f(z; \lambda), \qquad \lambda = b(\mathrm{network}(x) + c)
 
-    The map b takes real numbers to the domain of the parameters, and c is chosen so that an output of zero gives the
-    initial member of the family. A flow also has its own weights, the same for each x.
+    The map b takes real numbers to where the parameters live, and c is such that an output of zero gives the member of
+    the family from which learning starts. A flow has weights of its own besides, the same for each x.
 
     Args:
         network: Array to array, with :func:`num_outputs` outputs.
@@ -48,8 +48,8 @@ class Conditional(eqx.Module):
     def __init__(self, network: Network, family: str, out_size: int):
         if network.out_size != num_outputs(family, out_size):
             raise ValueError(
-                f"network: it has {network.out_size} outputs, but a {family!r} distribution over {out_size} variables "
-                f"needs {num_outputs(family, out_size)}."
+                f"network: it has {network.out_size} outputs, and {num_outputs(family, out_size)} make a "
+                f"{family!r} distribution over {out_size} variables."
             )
         self.network, self.shared = network, FAMILIES[family].shared(out_size)
         self.family, self.out_size = family, out_size
@@ -57,7 +57,7 @@ class Conditional(eqx.Module):
     def __call__(self, *conditions: Any) -> dist.Distribution:
         """Return the distribution at one condition, or at each of several (..., in_size).
 
-        Several conditions, trees of arrays, or a datapoint with missing entries become one vector, see
+        Several conditions, or trees of arrays, or a datapoint with missing entries, become one vector by
         :func:`as_vector`.
         """
         return FAMILIES[self.family].at(self.network(as_vector(*conditions)), self.out_size, **self.shared)
@@ -66,7 +66,7 @@ class Conditional(eqx.Module):
 def conditional(
     in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh", *, family: str, network: str = "mlp"
 ) -> Conditional:
-    """Return the pair of a named network and a named family, with all parameters zero.
+    """Return the pair of a named network and a named family, its parameters zero.
 
     Args:
         in_size: Width of the condition; 0 for a distribution without one.
@@ -84,14 +84,14 @@ def conditional(
 
 
 def num_outputs(family: str, out_size: int) -> int:
-    """Return how many outputs a network needs for a distribution of this family over `out_size` variables."""
+    """Return how many numbers a network has to give for a distribution of this family over so many variables."""
     return FAMILIES[family].num_outputs(out_size)
 
 
 def as_vector(*conditions: Any) -> Array:
-    """Return the input of a network: a single array unchanged, anything else as one vector.
+    """Return what a network reads: a single array as it is, and all else as one vector.
 
-    Missing entries of a datapoint become zero, and the mask of observed entries is part of the vector.
+    A datapoint's missing entries become zero, and which are observed is part of the vector.
 
     Example:
         >>> as_vector({"upper": jnp.ones(2), "lower": jnp.zeros(1)}, jnp.full(1, 7.0)).tolist()
@@ -140,14 +140,14 @@ def GaussianMLP(  # noqa: N802
         \mu = W_4 h + b_4, \quad \log \sigma^2 = W_5 h + b_5, \quad h = \tanh(W_3 z + b_3)
 
     As an encoder it is q(z|x), with x and z swapped. The two output layers are one matrix, :math:`(W_4, W_5)`. Log
-    variances beyond ±10 are limited, see :func:`aevb.models.families.limited`.
+    variances beyond ±10 are held back, see :func:`aevb.models.families.limited`.
 
     Args:
         in_size: Width of the condition.
         hidden: Widths of the hidden layers.
         out_size: Number of variables.
         activation: See :class:`aevb.networks.MLP`.
-        mean: ``"identity"``, or ``"sigmoid"`` to keep the means in (0, 1), as for Frey Face.
+        mean: ``"identity"``, or ``"sigmoid"`` to hold the means in (0, 1), as for Frey Face.
 
     Example:
         >>> encoder = GaussianMLP(784, (500,), 2)
@@ -162,15 +162,15 @@ def GaussianMLP(  # noqa: N802
 
 
 class Rescaled(eqx.Module):
-    """A Gaussian encoder or decoder that works in standardized units internally, and in the data's units externally.
+    """A Gaussian encoder or decoder that works in standardized units of the data, and speaks in the data's own.
 
     The networks see columns of mean 0 and standard deviation 1; densities, draws and bounds stay in the units of x,
-    because the decoder's Gaussian is shifted and scaled back. The units are data, not parameters, and not learned.
+    because the decoder's Gaussian is moved and stretched back. The units are data, not parameters, and not learned.
 
     Args:
         conditional: The encoder or decoder inside.
         units: Gaussian with the columns' means and standard deviations, (D,).
-        side: ``"input"`` to rescale the input of an encoder, ``"output"`` to rescale the distribution of a decoder.
+        side: ``"input"`` to rescale what the encoder reads, ``"output"`` what the decoder's distribution is about.
     """
 
     conditional: Callable[[Array], dist.Distribution]

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 
 
 class Datapoint(NamedTuple):
-    """One x with its mask and conditions. If all entries are observed and nothing is given, x is simply its values.
+    """One x with what is known about it. Where all entries are observed and nothing is given, x is simply its values.
 
     Args:
         values: An array, or a tree of named arrays of any shapes.
-        observed: Mask of observed entries, a tree of booleans like `values`; None for all. The other entries of
-            `values` are ignored.
-        given: What x is conditioned on, which is not modelled itself: a label, covariates, which steps of a sequence
+        observed: Which entries are, a tree of booleans like `values`; None for all. What stands at the other entries
+            of `values` plays no part.
+        given: What x is conditioned on, and is not modelled itself: a label, covariates, which steps of a sequence
             exist; a tree of arrays, or None.
 
     Example:
@@ -27,7 +27,7 @@ class Datapoint(NamedTuple):
 
     @classmethod
     def of(cls, x: Any) -> "Datapoint":
-        """Return x itself if it is a datapoint, or a datapoint with these values."""
+        """Return x itself, or the datapoint of plain values."""
         return x if isinstance(x, cls) else cls(x)
 
     def filled(self) -> "Datapoint":
@@ -38,5 +38,5 @@ class Datapoint(NamedTuple):
         return self._replace(values=values)
 
     def with_values(self, values: Any) -> Any:
-        """Return the datapoint with new values; plain values if there is no mask or condition."""
+        """Return other values in the place of these: plain ones if these were."""
         return values if self.observed is None and self.given is None else self._replace(values=values)

@@ -1,4 +1,4 @@
-"""The standard models, built from a few arguments."""
+"""The models that most people want, from a few words."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def standard_models(
     posterior: str = "gaussian",
     network: str = "mlp",
 ) -> tuple[GenerativeModel, RecognitionModel]:
-    """Return the variational auto-encoder of §3, with all parameters zero.
+    """Return the variational auto-encoder of §3, its parameters zero.
 
     Args:
         data_dim: D, the width of x.
@@ -32,7 +32,7 @@ def standard_models(
         activation: See :class:`aevb.networks.MLP`.
         units: Means and standard deviations of the columns, for networks that see standardized data.
         posterior: A key of ``POSTERIORS``.
-        network: The network of encoder and decoder, a key of :data:`aevb.networks.NETWORKS`.
+        network: Of encoder and decoder, a key of :data:`aevb.networks.NETWORKS`.
 
     Returns:
         The generative model, with the prior that matches the posterior, N(0, I) for Gaussians, and the recognition

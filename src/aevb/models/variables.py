@@ -1,4 +1,4 @@
-"""Variables of a model: their shapes and supports, and their map from a vector of real numbers."""
+"""Variables of a model: their shapes and supports, and the way to them from a vector of real numbers."""
 
 import math
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from aevb.errors import WrongTypeError
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """One variable: its support and shape."""
+    """One variable: where it lives, and as what array."""
 
     support: Any
     shape: tuple[int, ...]
 
     @property
     def unconstrained_shape(self) -> tuple[int, ...]:
-        """Shape of the unconstrained array: two numbers for a simplex of three."""
+        """Shape of the real array behind it: a simplex of three has two."""
         return biject_to(self.support).inverse_shape(self.shape)
 
 
@@ -69,16 +69,16 @@ class Variables:
 
 
 def describe(variables) -> Variables:
-    """Read a user's description of the variables.
+    """Read what a user says of the variables.
 
     Args:
         variables: A description, or a dictionary of descriptions by name. A description is a support
             (``constraints.positive``, for a single number), a shape (``(8,)``, for real numbers), both
-            (``(constraints.simplex, (3,))``), or a distribution, of which only the support and shape are used.
+            (``(constraints.simplex, (3,))``), or a distribution, whose support and shape are meant, and nothing else.
 
     Raises:
         TypeError: A description is none of these.
-        ValueError: A support and a shape do not match.
+        ValueError: A support and a shape do not fit.
     """
     if isinstance(variables, dict):
         if not variables:
@@ -102,11 +102,11 @@ def _describe(name, given) -> Variable:
             "(constraints.simplex, (3,)), or a distribution that has them."
         )
     if variable.support.is_discrete:
-        raise ValueError(f"{name}: its support is {variable.support}, but only continuous variables can be inferred.")
+        raise ValueError(f"{name}: its support is {variable.support}, and only continuous variables can be inferred.")
     if variable.support.event_dim > len(variable.shape):
         raise ValueError(
-            f"{name}: the support {variable.support} needs an array with {variable.support.event_dim} dimension(s), "
-            f"but the shape is {variable.shape}. Give both, as in (constraints.simplex, (3,))."
+            f"{name}: the support {variable.support} is one of arrays with {variable.support.event_dim} dimension(s), "
+            f"and the shape is {variable.shape}. Give both, as in (constraints.simplex, (3,))."
         )
     return variable
 

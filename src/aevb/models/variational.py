@@ -19,7 +19,7 @@ from aevb.arrays import filled
 from aevb.distributions.flow import Flow, starting_flow
 from aevb.errors import WrongTypeError
 
-START_SCALE = 0.1  # narrow: the first draws are where the log joint was checked to be finite
+START_SCALE = 0.1  # narrow: the first draws lie where the log joint was checked to be finite
 
 
 class DiagonalGaussian(eqx.Module):
@@ -40,7 +40,7 @@ class FullGaussian(eqx.Module):
     """N(loc, L L^T) for a vector of this size, with L = diag(scale) (I + lower).
 
     The elements below the diagonal are in units of their row's scale, so that a step means the same for variables of
-    any scale.
+    all sizes.
     """
 
     loc: Array
@@ -68,7 +68,7 @@ class LowRankGaussian(eqx.Module):
     def __init__(self, size: int, rank: int | None = None):
         rank = min(size, 5) if rank is None else rank
         self.loc, self.log_scale = filled(size, 0), filled(size, np.log(START_SCALE))
-        # Not zero: there the gradient vanishes, because F and -F are equivalent.
+        # Not zero: there F and -F are the same, and the gradient vanishes.
         self.factor = 0.1 * jax.random.normal(jax.random.key(0), (size, rank))
 
     def __call__(self) -> Distribution:
@@ -78,7 +78,7 @@ class LowRankGaussian(eqx.Module):
 
 
 class CouplingFlow(eqx.Module):
-    """A Gaussian transformed by coupling layers, see :class:`aevb.distributions.Flow`, for a vector of this size."""
+    """A Gaussian bent by coupling layers, see :class:`aevb.distributions.Flow`, for a vector of this size."""
 
     loc: Array
     log_scale: Array
@@ -103,16 +103,16 @@ POSTERIOR_FAMILIES: dict[str, Callable[[int], eqx.Module]] = {
 
 
 class Learnable(eqx.Module):
-    """A distribution whose parameters are learned, starting from their current values.
+    """A distribution whose parameters are to be learned, from the values that it has.
 
-    The arrays are the unconstrained parameters, such as the logarithm of a scale. Parameters that several elements
-    share, such as the scale in ``Normal(jnp.zeros(3), 1.0)``, become one per element.
+    The arrays are the parameters without their constraints: the logarithm of a scale, for one. Parameters that several
+    elements share, as the scale in ``Normal(jnp.zeros(3), 1.0)``, become one for each.
 
     Args:
-        distribution: A NumPyro distribution, possibly within ``to_event``, ``expand`` or fixed transformations.
+        distribution: A NumPyro distribution, perhaps within ``to_event``, ``expand`` or transformations that stay.
 
     Raises:
-        TypeError: It has a parameter without a bijection from the real numbers, such as the ends of ``Uniform``.
+        TypeError: It has a parameter without a bijection from real numbers, such as the ends of ``Uniform``.
 
     Example:
         >>> q = Learnable(dist.Gamma(2.0, jnp.ones(3)))
@@ -130,7 +130,7 @@ class Learnable(eqx.Module):
             event_ndims = distribution.reinterpreted_batch_ndims
             self.base, self.rebuild = Learnable(distribution.base_dist), lambda base: base.to_event(event_ndims)
         elif isinstance(distribution, dist.ExpandedDistribution):
-            # Each element now has its own parameters: use the base with the expanded parameters.
+            # Each element has its own parameters now: the base alone, with as many of them.
             inner = Learnable(_broadcast(distribution.base_dist, distribution.batch_shape))
             self.base, self.rebuild = inner, lambda base: base
         elif type(distribution) is dist.TransformedDistribution:
@@ -158,8 +158,8 @@ def _bijections(distribution):
             bijections[name] = biject_to(distribution.arg_constraints[name])
         except NotImplementedError:
             raise WrongTypeError(
-                f"posterior: the parameter {name!r} of {type(distribution).__name__} cannot be learned. Pass an "
-                "Equinox module that returns the distribution, or a named family."
+                f"posterior: the parameter {name!r} of {type(distribution).__name__} cannot be learned from its "
+                "values. Give an Equinox module that returns the distribution, or a named family."
             ) from None
     return bijections
 
@@ -179,5 +179,5 @@ def _broadcast(distribution, batch_shape):
 
 def _parameter_names(distribution):
     names = [name for name in distribution.arg_constraints if name in vars(distribution)]
-    # A Gaussian always has a Cholesky factor, however it was constructed.
+    # A Gaussian has a Cholesky factor whatever it was made from.
     return [name for name in names if name not in ("covariance_matrix", "precision_matrix")]

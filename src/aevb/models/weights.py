@@ -20,20 +20,20 @@ from aevb.models.families import limited
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel, conditions
 from aevb.models.parameters import join, split
 
-START_LOG_VARIANCE = -9.0  # narrow: at the start mainly the means of the weights learn
+START_LOG_VARIANCE = -9.0  # narrow: at the start it is the weights' means that learn
 
 
 class BayesianGenerativeModel(AbstractGenerativeModel):
-    r"""A Gaussian over all weights of a generative model, and the model averaged over its draws.
+    r"""A Gaussian over all weights of a generative model, and the model that is the average over its draws.
 
     .. math:: q_\phi(\theta) = N(\theta; \mu_\theta, \sigma_\theta^2 I), \quad p_\alpha(\theta) = N(\theta; 0, I),
         \quad p(x, z) = E_{q(\theta)}[p_\theta(z)\, p_\theta(x|z)] \approx \frac{1}{S} \sum_s p_{\theta_s}(x, z)
 
-    Its densities are averages over S fixed draws of the weights: its bound and log-likelihood are those of the
-    posterior predictive.
+    Its densities are averages over S draws of the weights, always the same ones: a bound or a log-likelihood of it is
+    one of the posterior predictive.
 
     Args:
-        mean: The generative model whose weights are the means; it also provides everything that is not a weight.
+        mean: The generative model whose weights are the means; also what the weights' fixed surroundings are.
         num_draws: S.
 
     Example:
@@ -46,7 +46,7 @@ class BayesianGenerativeModel(AbstractGenerativeModel):
     """
 
     mean: GenerativeModel
-    log_variance: Any  # like the parameters of the mean; limited where it is used, see `limited`
+    log_variance: Any  # like the parameters of the mean; held back where it is read, see `limited`
     num_draws: int = eqx.field(static=True)
 
     def __init__(self, mean: GenerativeModel, num_draws: int = 20):
@@ -94,7 +94,7 @@ class BayesianGenerativeModel(AbstractGenerativeModel):
 
     @property
     def prior(self) -> Distribution | Callable[..., Distribution]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """p(z): a fixed prior, or the mixture of the S priors if it is learned."""
+        """p(z): the prior as it is, or the mixture of the S priors if it is learned."""
         return self.mean.prior if isinstance(self.mean.prior, Distribution) else self._mixture_of_priors
 
     @property

@@ -2,9 +2,11 @@
 
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from aevb.models.parameters import named_leaves
 from aevb.training.chunk_steps import chunk_steps
@@ -109,9 +111,9 @@ def _terms(learner, state, source, rows):
 def _size_of_draw(recognition, x, key):
     """Return the largest number of a draw from q(z|x); nan if q is made of such, even where a draw would not tell."""
     q = recognition(x)
-    leaves = [leaf for leaf in jax.tree.leaves(q) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
+    leaves = [leaf for leaf in jax.tree.leaves(q) if eqx.is_inexact_array(leaf)]
     is_nan = jnp.array([jnp.isnan(leaf).any() for leaf in leaves]).any()
-    return jnp.where(is_nan, jnp.nan, jnp.max(jnp.abs(q.sample(key))))
+    return jnp.where(is_nan, jnp.nan, jnp.max(jnp.abs(ravel_pytree(q.sample(key))[0])))
 
 
 def _bad_term(values):

@@ -23,11 +23,13 @@ def rowwise(function: Callable, model, source: Source, rows: np.ndarray, *argume
     """
     parameters, constants, skeleton = split(model)
     run = partial(_run_batch, function=function, skeleton=skeleton)
-    stored = np.asarray(source.rows)  # the program sees a batch alone: with the source, it would be one for each N
+    stored = jax.tree.map(np.asarray, source.rows)
     results = []
     for start in range(0, len(rows), BATCH):
         numbers = np.resize(rows[start : start + BATCH], BATCH)  # the last one repeats itself to fill up
-        results.append(run((parameters, constants), Source(stored[numbers], source.scale), arguments))
+        # The program sees a batch alone: with the source, it would be one for each N.
+        batch = Source(jax.tree.map(lambda array: array[numbers], stored), source.conversion)  # noqa: B023
+        results.append(run((parameters, constants), batch, arguments))
     return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(rows)], *results)
 
 

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax import Array
 
-from aevb.arrays import checksum, on_device
+from aevb.arrays import checksum, num_rows, on_device
 from aevb.training.source import Source
 
 MAX_CHUNK_STEPS = 250  # about a second of the paper's network: short enough to feel alive
@@ -157,11 +157,13 @@ class Resident:
     @property
     def fingerprint(self) -> str:
         """A checksum of the data: those held out, those learned from, and in which batches."""
-        arrays = [self.source.rows, self.source.scale, self.train_rows]
+        arrays, text = self.source.described()
+        arrays = [*arrays, self.train_rows]
         if self.validation_rows is not None:
-            arrays += [self.validation_rows, *([] if self.validation_source is None else [self.validation_source.rows])]
+            held_out = None if self.validation_source is None else self.validation_source.rows
+            arrays += [self.validation_rows, *jax.tree.leaves(held_out)]
         plan = ChunkPlan.of(self.num_rows, self.batch_size)
-        return checksum(arrays, f"{plan} {self.source.is_dynamic}")
+        return checksum(arrays, f"{plan} {text}")
 
     def samples(self, max_epochs: int) -> int:
         """Return how many samples a run sees at the most."""
@@ -185,10 +187,10 @@ class Resident:
                 yield Chunk(number, plan, self.source, rows, order, self.names)
 
 
-def streamed_chunk(number: int, plan: ChunkPlan, rows: np.ndarray, names: RowNames, scale: float, key: Array) -> Chunk:
-    """Return the chunk that holds these rows and no others, (samples_per_chunk, D), shuffled among themselves."""
-    places = on_device(np.arange(len(rows)))
-    return Chunk(number, plan, Source(rows, scale), places, shuffle(key, number, len(rows)), names)
+def streamed_chunk(number: int, plan: ChunkPlan, source: Source, names: RowNames, key: Array) -> Chunk:
+    """Return the chunk of a source's samples_per_chunk rows, shuffled among themselves."""
+    N = num_rows(source.rows)
+    return Chunk(number, plan, source, on_device(np.arange(N)), shuffle(key, number, N), names)
 
 
 def shuffle(key: Array, epoch: int, num_rows: int) -> Array:

@@ -1,0 +1,190 @@
+"""How stored data become datapoints: the one place, and part of the model.
+
+Data are stored as they come, in bytes or category codes, and converted inside the compiled step.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from aevb.models.datapoint import Datapoint
+
+
+class Numbers(eqx.Module):
+    """Stored numbers of any type, in any shape.
+
+    Args:
+        scale: What a stored number is multiplied by: 1/255 for grey levels kept as bytes.
+        is_dynamic: Whether a step of learning sees binary draws, whose probabilities of 1 the numbers are.
+        has_missing: Whether NaN marks missing entries.
+    """
+
+    scale: Array
+    is_dynamic: bool = eqx.field(static=True)
+    has_missing: bool = eqx.field(static=True)
+
+    def __init__(self, scale: Any = 1.0, is_dynamic: bool = False, has_missing: bool = False):
+        self.scale = jnp.asarray(scale, jnp.result_type(float))
+        self.is_dynamic, self.has_missing = is_dynamic, has_missing
+
+    def __call__(self, stored: Any, xp: Any = jnp) -> tuple[Any, Any]:
+        """Return values in floating point, zero where missing, and which are observed; None for all."""
+        scale = xp.asarray(self.scale)
+        values = stored.astype(scale.dtype) * scale
+        if not self.has_missing:
+            return values, None
+        observed = ~xp.isnan(values)
+        return xp.where(observed, values, 0), observed
+
+    def draw(self, values: Array, key: Array) -> Array:
+        """Return what a step learns from: binary draws, or the values themselves."""
+        if not self.is_dynamic:
+            return values
+        return (jax.random.uniform(key, values.shape, values.dtype) < values).astype(values.dtype)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        scale = np.asarray(self.scale).tolist()
+        return {"kind": "numbers", "scale": scale, "is_dynamic": self.is_dynamic, "has_missing": self.has_missing}
+
+
+class Codes(eqx.Module):
+    """Categories, stored as their places in a list.
+
+    Args:
+        categories: The list, of names or numbers.
+        has_missing: Whether codes below zero mark missing entries.
+    """
+
+    categories: tuple[Any, ...] = eqx.field(static=True)
+    has_missing: bool = eqx.field(static=True)
+
+    def __init__(self, categories: Iterable, has_missing: bool = False):
+        self.categories, self.has_missing = tuple(categories), has_missing
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether a step sees draws: never."""
+        return False
+
+    def __call__(self, stored: Any, xp: Any = jnp) -> tuple[Any, Any]:
+        """Return whole numbers, zero where missing, and which are observed; None for all."""
+        codes = stored.astype(xp.int32)
+        if not self.has_missing:
+            return codes, None
+        observed = codes >= 0
+        return xp.where(observed, codes, 0), observed
+
+    def draw(self, values: Array, key: Array) -> Array:
+        """Return the values."""
+        return values
+
+    def describe(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        return {"kind": "codes", "categories": list(self.categories), "has_missing": self.has_missing}
+
+
+Reader = Numbers | Codes
+Readers = Reader | dict[str, Reader]
+KINDS: dict[str, Any] = {"numbers": Numbers, "codes": Codes}
+
+
+class Conversion(eqx.Module):
+    """From stored rows to datapoints, a value that can be described in JSON and made again from that.
+
+    Stored rows are an array or a dictionary of arrays, or a :class:`~aevb.models.Datapoint` of such.
+
+    Args:
+        values: How each stored array is read: one reader for a plain array, or one for each name. None for numbers as
+            they are.
+        given: Likewise for what they are conditioned on; None if they are not.
+
+    Example:
+        >>> people = Conversion({"age": Numbers(has_missing=True)}, given=Codes(["a", "b"]))
+        >>> x = people(Datapoint({"age": np.array([40.0, np.nan])}, given=np.array([1, 0])))
+        >>> x.values["age"].tolist(), x.observed["age"].tolist(), x.given.tolist()
+        ([40.0, 0.0], [True, False], [1, 0])
+        >>> Conversion()(np.ones((2, 3))).shape
+        (2, 3)
+        >>> bool(eqx.tree_equal(Conversion.from_description(people.describe()), people))
+        True
+    """
+
+    values: Any
+    given: Any
+
+    def __init__(self, values: Readers | None = None, given: Readers | None = None):
+        self.values = Numbers() if values is None else values
+        self.given = given
+
+    def __call__(self, stored: Any, xp: Any = jnp) -> Any:
+        """Return the datapoints of stored rows: plain values where nothing is missing or given.
+
+        Args:
+            stored: Rows with any leading axes.
+            xp: `jax.numpy`, or `numpy` to stay on the host.
+        """
+        stored = Datapoint.of(stored)
+        values, observed = _read(self.values, stored.values, xp)
+        given = None if self.given is None else _read(self.given, stored.given, xp)[0]
+        observed = stored.observed if observed is None else observed
+        return values if observed is None and given is None else Datapoint(values, observed, given)
+
+    def draw(self, x: Any, key: Array) -> Any:
+        """Return what a step learns from: binary draws where there are such."""
+        x = Datapoint.of(x)
+        if not isinstance(self.values, dict):
+            return x.with_values(self.values.draw(x.values, key))
+        keys = dict(zip(sorted(self.values), jax.random.split(key, len(self.values)), strict=True))
+        return x.with_values({name: self.values[name].draw(x.values[name], keys[name]) for name in keys})
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether any of it is binary draws."""
+        readers = self.values.values() if isinstance(self.values, dict) else [self.values]
+        return any(reader.is_dynamic for reader in readers)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows are a single array of numbers, all there."""
+        return isinstance(self.values, Numbers) and not self.values.has_missing and self.given is None
+
+    def describe(self) -> dict[str, Any]:
+        """Return all of it as what JSON can hold."""
+        return {"values": _describe(self.values), "given": None if self.given is None else _describe(self.given)}
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> "Conversion":
+        """Return the conversion that was described."""
+
+        def made(facts: Any) -> Any:
+            if facts is None or "named" not in facts:
+                return (
+                    None if facts is None else KINDS[facts["kind"]](**{k: v for k, v in facts.items() if k != "kind"})
+                )
+            return {name: made(reader) for name, reader in facts["named"].items()}
+
+        return cls(made(description["values"]), made(description["given"]))
+
+
+def _read(readers, stored, xp):
+    """Return values, and which are observed; None if all are."""
+    if not isinstance(readers, dict):
+        return readers(stored, xp)
+    read = {name: reader(stored[name], xp) for name, reader in readers.items()}
+    values = {name: values for name, (values, _) in read.items()}
+    if all(observed is None for _, observed in read.values()):
+        return values, None
+    everywhere = {name: xp.ones(values.shape, bool) for name, (values, observed) in read.items() if observed is None}
+    return values, everywhere | {name: observed for name, (_, observed) in read.items() if observed is not None}
+
+
+def _describe(readers):
+    if not isinstance(readers, dict):
+        return readers.describe()
+    return {"named": {name: reader.describe() for name, reader in readers.items()}}

@@ -1,0 +1,69 @@
+"""Stored rows become datapoints the same way on the host and on the device."""
+
+import jax
+import numpy as np
+import pytest
+
+from aevb.models import Codes, Conversion, Datapoint, Numbers
+from aevb.training import Resident, Source
+
+BYTES = np.array([[0, 255], [51, 102], [255, 255]], np.uint8)
+TABLE = Datapoint(
+    {"age": np.array([40.0, np.nan, 20.0], np.float32), "kind": np.array([2, 0, -1])}, given=np.array([[1.0], [2], [3]])
+)
+CASES = {
+    "bytes": (BYTES, Conversion(Numbers(1 / 255))),
+    "missing": (np.array([[1.0, np.nan]]), Conversion(Numbers(2.0, has_missing=True))),
+    "table": (
+        TABLE,
+        Conversion({"age": Numbers(has_missing=True), "kind": Codes("abc", has_missing=True)}, given=Numbers([[10.0]])),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_host_and_device_agree(name):
+    source = Source(*CASES[name])
+    index = np.array([0])
+
+    one, other = source.take(index), jax.jit(lambda source: source.read(index))(source)
+
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(left, right)
+        assert left.dtype == right.dtype
+
+
+def test_a_table_row_has_values_a_mask_and_what_is_given():
+    x = Source(*CASES["table"]).take(np.arange(3))
+
+    assert x.values["age"].tolist() == [40, 0, 20]
+    assert x.observed["age"].tolist() == [True, False, True]
+    assert x.values["kind"].tolist() == [2, 0, 0]
+    assert x.observed["kind"].tolist() == [True, True, False]
+    assert x.given.tolist() == [[10], [20], [30]]
+
+
+def test_a_plain_matrix_is_an_array():
+    assert Source(*CASES["bytes"]).read(slice(None)).shape == (3, 2)
+
+
+def test_only_dynamic_columns_are_drawn():
+    conversion = Conversion({"level": Numbers(is_dynamic=True), "age": Numbers()})
+    source = Source({"level": np.full((500, 2), 0.5, np.float32), "age": np.full(500, 0.5, np.float32)}, conversion)
+    (key,) = source.keys(jax.random.key(0), 1)
+
+    x = source.draw(np.arange(500), key)
+
+    assert set(np.unique(x["level"])) == {0, 1}
+    assert set(np.unique(x["age"])) == {0.5}
+    assert abs(np.mean(x["level"]) - 0.5) < 5 * 0.5 / np.sqrt(1000)  # false alarms: 6e-7
+
+
+def test_a_feed_tells_trees_apart():
+    def fingerprint(**changes):
+        values = TABLE.values | changes
+        return Resident(Source(TABLE._replace(values=values), CASES["table"][1]), np.arange(3), 1).fingerprint
+
+    assert fingerprint() == fingerprint()
+    assert fingerprint() != fingerprint(kind=np.array([2, 1, -1]))
