@@ -153,11 +153,12 @@ def first_positions(models, x: Array, key: Array, num_proposals: int, num_chains
     """
     generative, recognition = models
     key_pool, key_choice = jax.random.split(key)
-    pool, log_weights = propose_pool(models, x, key_pool, num_proposals)
+    q = None if recognition is None else recognition(x)
+    pool, log_weights = propose_pool(generative, q, x, key_pool, num_proposals)
     z = _spread_by_weight(pool, jax.nn.softmax(log_weights), key_choice, num_chains)  # (C, J)
-    if recognition is None:
+    if q is None:
         return jax.vmap(lambda z: _climb(generative, x, z))(z), jnp.asarray(0.01, z.dtype)
-    return z, 0.5 * jnp.sqrt(jnp.min(recognition(x).variance))
+    return z, 0.5 * jnp.sqrt(jnp.min(q.variance))
 
 
 def _spread_by_weight(pool, weights, key, num):

@@ -105,11 +105,10 @@ def draw_from(parts: Sequence[Any], shares: Sequence[float], key: Array, num: in
     return z, jax.nn.logsumexp(log_parts, axis=0, b=(counts / num)[:, None])
 
 
-def propose_pool(models, x: Array, key: Array, num: int) -> tuple[Array, Array]:
-    """Draw so many z (num, J) for one x, half from the prior and half from the encoder if there is one, and log w."""
-    generative, recognition = models
+def propose_pool(generative, q, x: Array, key: Array, num: int) -> tuple[Array, Array]:
+    """Draw so many z (num, J) for one x, half from the prior and half from q(z|x) if it is not None, and log w."""
     prior = generative.latent_distribution(x)
-    pool, log_mixture = draw_from([prior] if recognition is None else [prior, recognition(x)], (1.0, 1.0), key, num)
+    pool, log_mixture = draw_from([prior] if q is None else [prior, q], (1.0, 1.0), key, num)
     return pool, jax.vmap(lambda z: generative.log_joint(x, z))(pool) - log_mixture
 
 

@@ -98,20 +98,20 @@ def _log_weights(models, x, keys, *, num_samples, num_modes, num_steps, num_prop
     """Return log w, (N, L)."""
     generative, recognition = models
 
-    def sources(x):
-        prior = generative.latent_distribution(x)
-        return [prior] if recognition is None else [prior, recognition(x)]
-
-    def find_modes(x, key):
+    def find_modes(x, q, key):
         key_pool, key_prior = jax.random.split(key)
-        pool, log_weights = propose_pool(models, x, key_pool, num_proposals)
+        pool, log_weights = propose_pool(generative, q, x, key_pool, num_proposals)
         best = pool[lax.top_k(log_weights, num_modes)[1]]  # (K, J)
-        anywhere = jnp.asarray(sources(x)[0].sample(key_prior, (num_modes,)))  # for modes that no proposal found
+        prior = generative.latent_distribution(x)
+        anywhere = jnp.asarray(prior.sample(key_prior, (num_modes,)))  # for modes that no proposal found
         return Modes(*jax.vmap(lambda z: _mode(generative, x, z, num_steps))(jnp.concatenate([best, anywhere])))
 
     def propose(x, key):
         key_modes, key_draws = jax.random.split(key)
-        return draw_from([find_modes(x, key_modes), *sources(x)], SHARES, key_draws, num_samples)
+        q = None if recognition is None else recognition(x)
+        prior = generative.latent_distribution(x)
+        sources = [prior] if q is None else [prior, q]
+        return draw_from([find_modes(x, q, key_modes), *sources], SHARES, key_draws, num_samples)
 
     z, log_mixture = lax.map(lambda row: propose(*row), (x, keys), batch_size=ROWS_AT_ONCE)  # (N, L, J), (N, L)
     # A few samples of all rows at a time, so that memory stays bounded.

@@ -44,12 +44,13 @@ def by_importance(models, observation, y, keys, *, num_samples, num_chains, num_
 
     from aevb.inference.importance import propose_pool
 
-    observed = observed_models(models, observation)
+    observed, encoder = observed_models(models, observation)
 
     def of_row(row):
         y, key = row
         key_pool, key_choice, key_order = jax.random.split(key, 3)
-        pool, log_weights = propose_pool(observed, y, key_pool, POOL_SIZE)
+        q = None if encoder is None else encoder(y)
+        pool, log_weights = propose_pool(observed, q, y, key_pool, POOL_SIZE)
         chosen = systematic(key_choice, jax.nn.softmax(log_weights), num_samples * num_chains)
         return pool[jax.random.permutation(key_order, chosen)]
 

@@ -61,6 +61,8 @@ class TaskMethods:
     def impute(self, X, *, num_draws=0, random_state=None, **options) -> Any:
         """Fill in the missing values of X, which are NaN, by their posterior expectation given the others.
 
+        Only rows with missing values are sampled, in batches; if there are none, a warning says so.
+
         Args:
             X: (n, D) with NaN.
             num_draws: If not 0, the number of draws of X to return with the expectation.
