@@ -252,7 +252,7 @@ class TaskMethods:
 
     def _measured_dispersion(self, source, rows):
         """Return how far grey levels are from the decoder's means; 1 where x is not a grey level."""
-        if self.likelihood_ != "bernoulli" or source.is_dynamic:
+        if self.likelihood_ != "bernoulli" or source.conversion.is_dynamic:
             return 1.0
         x = np.asarray(source.take(rows[np.linspace(0, len(rows) - 1, min(len(rows), NUM_MEASURED), dtype=int)]))
         if np.isin(x, (0, 1)).all():
