@@ -187,6 +187,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         _checked(name, document[name])
     for name, value in document["fitted"].items():
         _checked(name, value)
+    if len(document["fitted"].get("offset_") or ()) not in (0, document["fitted"]["n_features_in_"]):
+        raise ModelFileError("model.json: offset_ needs a number for each column.")
     if len(document["feature_names"]) not in (0, document["fitted"]["n_features_in_"]):
         raise ModelFileError(f"model.json: it names {len(document['feature_names'])} columns, and not all or none.")
     return document, safetensors.load(data)
@@ -235,12 +237,14 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
     "likelihood_reason_": _is_text,
     "scale_": _is_number,
     "dispersion_": lambda value: _is_number(value) and 0 <= value <= 1,
+    "offset_": lambda value: value is None or _are(_is_number, value),
     "seed_": lambda value: _is_whole(value) and value < 2**31,
     "learning_rate_": lambda value: value is None or _is_number(value),
     "stopped_because_": _is_text,
     "history_": _is_history,
 }
-_SINCE_THEN = {"likelihood_reason_": "", "dispersion_": 1.0}  # what older files lack, with what takes its place
+# What older files lack, with what takes its place.
+_SINCE_THEN = {"likelihood_reason_": "", "dispersion_": 1.0, "offset_": None}
 _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "arguments": lambda value: isinstance(value, dict),
     "own_networks": lambda value: _are(lambda name: name in OWN_PARTS, value),
@@ -280,6 +284,8 @@ def _unfitted(description, own, optimizer):
     vae._check_parameters()
     for name, value in (_SINCE_THEN | description["fitted"]).items():
         setattr(vae, name, value)
+    if vae.offset_ is not None:
+        vae.offset_ = np.asarray(vae.offset_, float)
     if description["own_optimizer"] and optimizer is None:
         vae.learning_rate_ = vae._initial_learning_rate()  # Adam's own; the saved one belongs to the other
     if description["feature_names"]:

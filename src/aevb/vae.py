@@ -21,13 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 from aevb import tasks
 from aevb.arguments import check_parameter, read_random_state
 from aevb.conventions import SilentCopies, Unsaved, as_output, available_if, unchanged_on_error
-from aevb.data.checks import check_rows
+from aevb.data.checks import check_rows, minus
 from aevb.data.reading import column_names, read_array, read_matrix, read_training_data
-from aevb.data.training_data import Wishes, open_training_data, units_for
+from aevb.data.training_data import Wishes, offset_for, open_training_data, units_for
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.files import check_folder, check_path
 from aevb.learners import OPTIMIZERS, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
+from aevb.memory import check_memory
 from aevb.models import LIKELIHOODS, OWN_PARTS, Conversion, Numbers, assemble, check_models, has_real_support, split
 from aevb.persistence import written_arguments
 from aevb.settings import check_feed, check_settings, has_a_bound, learns_from_batches
@@ -74,6 +75,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         likelihood_: p(x|z): ``"bernoulli"``, ``"gaussian"``, ``"sigmoid-gaussian"``, or ``"custom"`` with a decoder of
             your own.
         likelihood_reason_: With ``likelihood="auto"``, why this one was chosen.
+        offset_: None, or (D,): what is subtracted from the columns of X, in float64, before anything is computed in
+            float32. It is the mean of columns that lie over 1,000 standard deviations from 0. What ``generative_``
+            says is about X minus ``offset_``; the methods add it again, and return float64 then.
         estimator_: The estimator in use.
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"end_of_data"`` (of an iterator), ``"interrupted"``,
@@ -182,6 +186,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             self._take(reading)
             check_feed(self._learner_kind, feed.num_rows, isinstance(feed, Resident))
             checkpoints = self._checkpoints(feed, checkpoint, checkpoint_seconds)
+            self.offset_ = offset_for(reading, units)
             models = self._start_models(units, keys().init)
             learner, state = self._start_learner(models, feed.num_rows, keys().learner)
             if self.learning_rate_ is None:
@@ -232,6 +237,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 reading = read_training_data(X, self.likelihood, own_decoder=own_decoder, columns=column_names(self))
                 self._take(reading)
                 units = units_for(X, reading)
+                self.offset_ = offset_for(reading, units)
                 models = self._start_models(units, self._keys().init)
                 history = []
                 if self.learning_rate_ is None:
@@ -291,9 +297,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
         def given_observed(X):
             with self._bar("finding q(z | observed values)") as bar:
-                return tasks.observed_posterior(
-                    self._models_given_observed(self.recognition_), X, self._key(None), bar.update
-                )
+                models, x = self._models_given_observed(self.recognition_), minus(X, self.offset_)
+                return tasks.observed_posterior(models, x, self._key(None), bar.update)
 
         return tasks.promote_batch(tasks.by_completeness(X, self._encode, given_observed))
 
@@ -333,7 +338,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         source, rows = Source(tasks.numbers_of_rows(num_samples)), np.arange(num_samples)
         draw = tasks.sample_mean if mean else tasks.sample
         drawn = rowwise(draw, self.generative_, source, rows, key, *self._cooling(temperature))
-        return as_output(self, drawn)
+        return as_output(self, self._in_own_units(drawn))
 
     # ---- how good is it ----------------------------------------------------------------------------------------------
 
@@ -502,7 +507,11 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return self.scale_ if X.dtype == np.uint8 else 1.0
 
     def _source(self, X):
-        return Source(X, Conversion(Numbers(self._scale_of(X))))
+        return Source(minus(X, self.offset_), Conversion(Numbers(self._scale_of(X))))
+
+    def _in_own_units(self, rows):
+        """Return what the model made, in the units of X; in float64 where float32 has too few digits for them."""
+        return rows if self.offset_ is None else np.asarray(rows) + self.offset_
 
     def _hidden_widths(self):
         return tuple(np.atleast_1d(np.asarray(self.hidden, dtype=object)).tolist())
@@ -519,14 +528,15 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         options = {"method": "hmc" if has_hmc else "importance", "num_samples": 100}
         with self._bar("sampling z") as bar:
             options["progress"] = bar.update
-            return tasks.latent_means(*self._networks(), Missing(), X, self._key(None), **options)
+            x = minus(X, self.offset_)
+            return tasks.latent_means(*self._networks(), Missing(), x, self._key(None), **options)
 
     def _encode(self, X):
         return rowwise(tasks.encode, self.recognition_, self._source(X), np.arange(len(X)))
 
     def _decode(self, Z):
         """Return the decoder's means at codes that were checked, (n, D)."""
-        return rowwise(tasks.decoder_mean, self.generative_, Source(Z), np.arange(len(Z)))
+        return self._in_own_units(rowwise(tasks.decoder_mean, self.generative_, Source(Z), np.arange(len(Z))))
 
     def _models_given_observed(self, recognition, searches=True):
         """Return p(z) p(x_observed|z) and q(z|x_observed); see :func:`aevb.tasks.given_observed`."""
@@ -556,9 +566,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
         def of_observed(X):
             with self._bar("finding q(z | observed values)") as bar:
-                return tasks.observed_bound_terms(
-                    self._models_given_observed(self.recognition_), X, *setting, progress=bar.update
-                )
+                models, x = self._models_given_observed(self.recognition_), minus(X, self.offset_)
+                return tasks.observed_bound_terms(models, x, *setting, progress=bar.update)
 
         return tasks.by_completeness(X, of_complete, of_observed)
 
@@ -575,6 +584,11 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _start_models(self, units, key):
         """Return models with their starting values."""
         data_dim: int = self.n_features_in_  # pyright: ignore[reportAttributeAccessIssue]
+        if self.encoder is None and self.decoder is None:
+            check_memory(data_dim, int(self.latent_dim), self._hidden_widths())
+        if units is not None:
+            mean, std = units
+            units = minus(mean, self.offset_).astype(np.float32), std.astype(np.float32)
         models = self._build_models(data_dim, units, key)
         if models[1] is None or any(getattr(self, name) is not None for name in OWN_PARTS):
             estimator = sgvb_a if self.estimator == "sgvb-b" else ESTIMATORS[self.estimator]

@@ -10,6 +10,7 @@ from aevb.data.checks import (
     check_rows,
     column_units,
     explained,
+    offset_of,
 )
 
 
@@ -105,8 +106,8 @@ def test_good_rows_pass(X, likelihood, scale):
     ("column", "words"),
     [
         (np.full(50, 3.0), "column 1 is constant (every row has 3.0; 1 such column)"),
-        (1.7e9 + np.arange(50.0), "all rows lie between 1700000000.0 and 1700000049.0, the same number in float32"),
-        (1e-42 * np.arange(50.0), "the same number in float32"),
+        (1e15 + np.arange(50.0), "all rows lie between 1000000000000000.0 and 1000000000000049.0, the same number but"),
+        (1e-42 * np.arange(50.0), "the same number but for rounding"),
     ],
 )
 def test_constant_columns_are_refused(column, words):
@@ -114,7 +115,9 @@ def test_constant_columns_are_refused(column, words):
     with pytest.raises(ValueError, match="VarianceThreshold") as error:
         check_columns_vary(X.min(axis=0), X.max(axis=0))
     assert words in str(error.value)
-    check_columns_vary(np.array([0, 1e6]), np.array([49, 1e6 + 49]))
+    check_columns_vary(np.array([0, 1.7e9]), np.array([49, 1.7e9 + 49]))
+    with pytest.raises(ValueError, match="column 1 is constant"):  # and what came in float32 has no digits for them
+        check_columns_vary(np.float32([0, 1.7e9]), np.float32([49, 1.7e9 + 128]))
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -126,7 +129,13 @@ def test_column_units(dtype):
     np.testing.assert_allclose(mean, X.mean(axis=0), rtol=1e-6)
     np.testing.assert_allclose(std[:3], X.astype(float).std(axis=0)[:3], rtol=1e-6)
     assert std[3] == 1
-    assert mean.dtype == std.dtype == np.float32
+    assert mean.dtype == std.dtype == np.float64
+
+
+def test_columns_far_from_zero_have_an_offset():
+    assert offset_of(None) is None
+    assert offset_of((np.array([-999.0, 0]), np.ones(2))) is None
+    np.testing.assert_array_equal(offset_of((np.array([-1e7, 5, 1e3]), np.array([1, 1, 2.0]))), [-1e7, 0, 0])
 
 
 def test_number_type_names_the_first_word():

@@ -278,6 +278,40 @@ def test_sigmoid_gaussian():
         small(likelihood="sigmoid-gaussian").fit(REAL)
 
 
+def test_columns_far_from_zero_lose_no_digits(tmp_path):
+    """In float32 a column of 1.7e9 + N(0, 10) is one number, and N(1e7, 1) has eight values."""
+    far = REAL + np.array([0, 1.7e9, 0, 1e7, 0, 0])
+    vae = small(**LEARNING).fit(far)
+    near = far - vae.offset_
+    same = small(**LEARNING).fit(near)
+    assert same.offset_ is None
+    np.testing.assert_allclose(vae.offset_, [0, far[:, 1].mean(), 0, far[:, 3].mean(), 0, 0])
+    np.testing.assert_allclose(vae.transform(far), same.transform(near), atol=1e-4)
+    np.testing.assert_allclose(vae.sample(50) - vae.offset_, same.sample(50), atol=1e-3, rtol=1e-4)
+    np.testing.assert_allclose(vae.reconstruct(far) - vae.offset_, same.reconstruct(near), atol=1e-3, rtol=1e-4)
+    assert vae.score(far) == pytest.approx(same.score(near), abs=1.0)  # with other noise
+    assert len(np.unique(vae.sample(50)[:, 3])) == 50
+    holes = far[:5].copy()
+    holes[:, 3] = np.nan
+    filled = vae.impute(holes, method="importance")
+    np.testing.assert_allclose(filled[:, 3], 1e7, atol=20)
+    np.testing.assert_array_equal(np.delete(filled, 3, axis=1), np.delete(far[:5], 3, axis=1))
+    again = load(vae.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.sample(5), vae.sample(5))
+    np.testing.assert_array_equal(again.transform(far), vae.transform(far))
+
+
+def test_networks_larger_than_the_machine_are_refused(monkeypatch):
+    monkeypatch.setattr("aevb.memory.physical_memory", lambda: 10**9)
+    monkeypatch.setattr(VAE, "_build_models", lambda *_: pytest.fail("it built them"))
+    X = np.repeat(np.arange(0, 240, 10, dtype=np.uint8)[:, None], 100_000, axis=1)
+    words = (
+        r"X has 100,000 columns: with hidden=\(500,\) .* 0.1 billion weights.* about 2 GB.* has 1 GB.*hidden=\(156,\)"
+    )
+    with pytest.raises(ValueError, match=words):
+        VAE(progress=False).fit(X)
+
+
 def test_gaussian_bound_is_in_the_units_of_the_data():
     """Stretching the data by c takes D log c from a log density, whatever was learned."""
     c = 1024.0

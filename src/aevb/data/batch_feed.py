@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jax import Array
 
+from aevb.data.checks import minus
 from aevb.data.chunks import max_steps, numbered, regroup
 from aevb.models import Conversion, Numbers
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
@@ -40,6 +41,7 @@ class BatchFeed:
     def __init__(self, X: Any, read: Callable[[Any, bool], np.ndarray], batch_size: int):
         self.end = "end_of_data" if hasattr(X, "__next__") else "max_epochs"
         self.scale = 1.0  # factor for stored numbers; known after the first rows have been checked
+        self.offset: np.ndarray | None = None  # what is subtracted from its column before, if anything
         self._X, self._read = X, read
         self._dtype = None  # of the first batch; all others must match
         arrays = self._matrices(1)
@@ -81,7 +83,7 @@ class BatchFeed:
             yield streamed_chunk(next(numbers), plan, self._source(rows[: plan.samples_per_chunk]), names, key)
 
     def _source(self, rows):
-        return Source(rows, Conversion(Numbers(self.scale)))
+        return Source(minus(rows, self.offset), Conversion(Numbers(self.scale)))
 
     def _matrices(self, epoch):
         """Yield the rows of each batch of a pass, all of the same width and type."""

@@ -9,6 +9,9 @@ from aevb.data.table import block_rows
 from aevb.errors import WrongTypeError, shown
 from aevb.models import LIKELIHOODS
 
+ROUNDING = 1e-12  # of a column's magnitude in float64: differences that are no larger come from rounding
+FAR = 1000  # standard deviations from 0, from which float32 has less than five digits for what varies
+
 
 def check_rows(
     X: np.ndarray,
@@ -46,21 +49,21 @@ def check_rows(
 
 
 def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str] | None = None) -> None:
-    """Refuse a column that is constant in float32: a Gaussian can make its likelihood there as large as it likes.
+    """Refuse a column that is constant but for rounding: a Gaussian can make its likelihood there as large as it likes.
 
     Args:
         low: (D,), the columns' smallest values.
         high: (D,), their largest.
         columns: (D,), their names, if they have any.
     """
-    low, high = low.astype(np.float64), high.astype(np.float64)
     constant = np.flatnonzero(are_constant(low, high))
+    low, high = low.astype(np.float64), high.astype(np.float64)
     if constant.size:
         column = constant[0]
         values, advice = f"every row has {low[column]}", ""
         if low[column] != high[column]:
             advice = ", or bring out what varies with sklearn.preprocessing.StandardScaler()"
-            values = f"all rows lie between {low[column]} and {high[column]}, the same number in float32"
+            values = f"all rows lie between {low[column]} and {high[column]}, the same number but for rounding"
         are_grey_levels = low.min() >= 0 and 1 < high.max() <= 255
         hint = "If these are grey levels from 0 to 255, give X / 255 or X.astype('uint8'). " * bool(are_grey_levels)
         count = _counted(constant.size, "such column")
@@ -71,20 +74,21 @@ def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str]
 
 
 def are_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return which columns (D,), between these values, are one number in float32."""
-    low, high, float32 = low.astype(np.float64), high.astype(np.float64), np.finfo(np.float32)
-    return high - low <= np.maximum(4 * float32.eps * np.maximum(abs(low), abs(high)), float32.tiny)
+    """Return which columns (D,), between these values, are one number but for what rounding makes of it."""
+    rounding = ROUNDING if low.dtype == np.float64 else 4 * np.finfo(np.float32).eps
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    return high - low <= np.maximum(rounding * np.maximum(abs(low), abs(high)), np.finfo(np.float32).tiny)
 
 
 def column_units(X: np.ndarray, *, is_shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns' means and standard deviations, in float32; see :func:`units_of`."""
+    """Return the columns' means and standard deviations; see :func:`units_of`."""
     mean = X.mean(axis=0, dtype=np.float64)
     squares = np.sum([np.square(block - mean).sum(axis=0) for block in _blocks(X)], axis=0)
     return units_of(mean, squares / len(X), is_shared=is_shared)
 
 
 def units_of(mean: np.ndarray, variance: np.ndarray, *, is_shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and standard deviations, in float32.
+    """Return means and standard deviations.
 
     Args:
         mean: (D,).
@@ -94,13 +98,38 @@ def units_of(mean: np.ndarray, variance: np.ndarray, *, is_shared: bool = False)
             hardly ever vary stay away from 0. Otherwise each has its own, a constant column 1.
     """
     variance = np.full_like(variance, np.mean(variance)) if is_shared else variance
-    return mean.astype(np.float32), np.sqrt(np.where(variance > 0, variance, 1.0)).astype(np.float32)
+    return mean, np.sqrt(np.where(variance > 0, variance, 1.0))
+
+
+def offset_of(units: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray | None:
+    """Return what has to be subtracted from the columns before they can be computed with in float32, if anything.
+
+    A column far from 0 has few digits left in float32 for what varies: of N(1e7, 1) eight values. Its mean is
+    subtracted in float64, and added again to what the model makes.
+
+    Args:
+        units: Means and standard deviations of the columns, (D,) each.
+
+    Returns:
+        (D,): the means of the columns whose mean is over 1,000 times their standard deviation, 0 for others; None if
+        there are none such.
+    """
+    if units is None:
+        return None
+    mean, std = units
+    is_far = np.abs(mean) > FAR * std
+    return np.where(is_far, mean, 0.0) if is_far.any() else None
+
+
+def minus(X: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
+    """Return X less the columns' offset, in float64; X itself if there is none."""
+    return X if offset is None else X - offset
 
 
 def scaled(units: tuple[np.ndarray, np.ndarray], scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the units of columns whose stored values are multiplied by a number before they are used."""
     mean, std = units
-    return mean * np.float32(scale), std * np.float32(scale)
+    return mean * scale, std * scale
 
 
 def _blocks(X):

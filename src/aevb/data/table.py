@@ -42,6 +42,15 @@ class Table(NamedTuple):
     columns: tuple[str, ...] | None = None
     image_shape: tuple[int, int] | None = None
 
+    def minus(self, offset: np.ndarray | None) -> "Table":
+        """Return the table with a number (D,) subtracted from each column, in float64; None for 0."""
+        if offset is None:
+            return self
+        read = self.read
+        return self._replace(
+            read=lambda start, stop, size: (rows - offset for rows in read(start, stop, size)), dtype=np.dtype(float)
+        )
+
 
 class SomeRows(NamedTuple):
     """Tables without some of their rows, which are kept aside for other uses: data for `fit`."""

@@ -10,13 +10,13 @@ from jax import Array
 
 from aevb.data.batch_feed import BatchFeed
 from aevb.data.binarization import DynamicBinarization, binarize, level_scale
-from aevb.data.checks import check_rows, column_units, scaled
+from aevb.data.checks import check_rows, column_units, minus, offset_of, scaled
 from aevb.data.file_feed import FileFeed, row_bytes
 from aevb.data.reading import Reading, column_names, read_matrix, read_training_data, set_column_names
 from aevb.data.scan import NO_ROWS, scan
 from aevb.data.table import NamedColumns, SomeRows, blocks
 from aevb.data.tables import memmap_table, open_tables
-from aevb.models import LIKELIHOODS, Conversion, Numbers
+from aevb.models import CUSTOM, LIKELIHOODS, Conversion, Numbers
 from aevb.training import Feed, Resident, Source
 from aevb.training.progress import ShareDone
 
@@ -29,7 +29,7 @@ class TrainingData(NamedTuple):
 
     reading: Reading
     units: tuple[np.ndarray, np.ndarray] | None  # the columns' means and standard deviations, if they count
-    feed: Feed
+    feed: Feed  # of rows less their offset, see `offset_for`
 
 
 class Wishes(NamedTuple):
@@ -91,13 +91,15 @@ def gives_batches(X) -> bool:
 def _from_matrix(X, wishes, key, estimator):
     columns = column_names(estimator)
     reading = read_training_data(X, wishes.likelihood, own_decoder=wishes.own_decoder, columns=columns)
-    source = Source(X, Conversion(Numbers(reading.scale)))
+    units = units_for(X, reading)
+    offset = offset_for(reading, units)
+    source = Source(minus(X, offset), Conversion(Numbers(reading.scale)))
     if wishes.validation_data is not None:
-        held_out = _given_rows(estimator, wishes, reading)
+        held_out = _given_rows(estimator, wishes, reading, offset)
         feed = Resident(source, np.arange(len(X)), wishes.batch_size, *held_out)
     else:
         feed = Resident(source, *_around(_hold_out(len(X), wishes.held_out_fraction, key), wishes.batch_size))
-    return TrainingData(reading, units_for(X, reading), feed)
+    return TrainingData(reading, units, feed)
 
 
 def _from_levels(estimator, X: DynamicBinarization, wishes, key, names=None):
@@ -120,11 +122,11 @@ def _from_levels(estimator, X: DynamicBinarization, wishes, key, names=None):
     return TrainingData(reading, None, Resident(source, train_rows, wishes.batch_size, *held_out))
 
 
-def _given_rows(estimator, wishes, reading):
+def _given_rows(estimator, wishes, reading, offset=None):
     rows = read_matrix(estimator, wishes.validation_data, reset=False)
     scale = reading.scale if rows.dtype == np.uint8 else 1.0
     check_rows(rows, reading.likelihood, scale=scale, name="validation_data", columns=column_names(estimator))
-    return np.arange(len(rows)), Source(rows, Conversion(Numbers(scale)))
+    return np.arange(len(rows)), Source(minus(rows, offset), Conversion(Numbers(scale)))
 
 
 def _around(rows, batch_size):
@@ -152,9 +154,12 @@ def _from_tables(estimator, tables, wishes, key, left_out=NO_ROWS):
     options = {"own_decoder": wishes.own_decoder, "left_out": left_out}
     with ShareDone(wishes.progress, "reading") as bar:
         found = scan(tables, wishes.likelihood, validation_rows, **options, update=bar.update)
-    scale = found.reading.scale
-    held_out = (Source(found.kept, Conversion(Numbers(scale))), np.arange(num_held_out)) if num_held_out else None
+    scale, offset = found.reading.scale, offset_for(found.reading, found.units)
+    held_out = None
+    if num_held_out:
+        held_out = Source(minus(found.kept, offset), Conversion(Numbers(scale))), np.arange(num_held_out)
     other_rows = np.union1d(validation_rows, left_out)
+    tables = [table.minus(offset) for table in tables]
     feed = FileFeed(tables, scale, wishes.batch_size, other_rows, held_out, found.checksum)
     return TrainingData(found.reading, found.units, feed)
 
@@ -176,8 +181,9 @@ def _from_batches(estimator, X, wishes):
         )
     except ValueError as error:
         raise ValueError(f"the first {len(feed.head)} rows of the batches: {error}") from None
-    feed.scale = reading.scale
-    return TrainingData(reading, units_for(feed.head, reading), feed)
+    units = units_for(feed.head, reading)
+    feed.scale, feed.offset = reading.scale, offset_for(reading, units)
+    return TrainingData(reading, units, feed)
 
 
 def units_for(X: np.ndarray, reading: Reading) -> tuple[np.ndarray, np.ndarray] | None:
@@ -185,6 +191,11 @@ def units_for(X: np.ndarray, reading: Reading) -> tuple[np.ndarray, np.ndarray] 
     if not LIKELIHOODS[reading.likelihood].standardize:
         return None
     return scaled(column_units(X, is_shared=reading.are_levels), reading.scale)
+
+
+def offset_for(reading: Reading, units) -> np.ndarray | None:
+    """Return what is subtracted from the columns; an own decoder speaks of x as it is, and bytes have few digits."""
+    return None if reading.likelihood == CUSTOM or reading.scale != 1 else offset_of(units)
 
 
 def _hold_out(num_rows, fraction, key):

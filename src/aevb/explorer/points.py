@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aevb.data.checks import minus
 from aevb.data.labels import label_kind
 from aevb.data.trial import Trial
 from aevb.estimators import analytic_kl
@@ -35,11 +36,11 @@ def choose_points(vae: VAE, trial: Trial, most: int | None = None) -> Points:
     """
     rows, labels, num_held_out = _rows(vae, trial, most)
     codes = np.asarray(vae.transform(rows), np.float32)  # (n, J)
-    values = rows * np.float32(vae._scale_of(rows)) if rows.dtype == np.uint8 else rows
+    values = rows * np.float32(vae._scale_of(rows)) if rows.dtype == np.uint8 else minus(rows, vae.offset_)
     center, directions, variances = _principal_axes(codes)
     carried, kind = _carried(vae, rows, codes)
     arrays = {
-        "rows": _compact(vae, rows),
+        "rows": _compact(vae, minus(rows, vae.offset_)),
         "codes": codes,
         "column_means": values.mean(axis=0).astype(np.float32),
         "column_stds": values.std(axis=0).astype(np.float32),

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aevb.arguments import check_options, check_parameter
 from aevb.conventions import as_output
-from aevb.data.checks import check_rows
+from aevb.data.checks import check_rows, minus
 from aevb.data.reading import read_array
 from aevb.errors import shown
 from aevb.models import LIKELIHOODS, has_real_support
@@ -47,7 +47,9 @@ class TaskMethods:
     decoder: Any
     seed_: int
     _seed: Any
+    offset_: np.ndarray | None
     _scale_of: Any
+    _in_own_units: Any
     _check_new_data: Any
     _codes: Any
     _decode: Any
@@ -79,12 +81,12 @@ class TaskMethods:
         is_missing = np.isnan(X)
         with self._bar("imputing") as bar:
             options |= {"num_draws": num_draws, "progress": bar.update}
-            found = impute(*self._networks(), X, self._key(random_state), **options)
+            found = impute(*self._networks(), minus(X, self.offset_), self._key(random_state), **options)
         if not is_missing.any():
             warnings.warn(NOTHING_MISSING, UserWarning, stacklevel=2)
 
         def finish(values):
-            return np.where(is_missing, values, X).astype(_result_type(X))
+            return np.where(is_missing, self._in_own_units(values), X).astype(_result_type(X))
 
         return self._hand_back(found, num_draws, finish, given)
 
@@ -109,6 +111,7 @@ class TaskMethods:
         check_parameter("noise", noise, choices=NOISES)
         given, X = X, self._read_observed(X, options, any_range=noise == "gaussian")
         check_level(noise, level, X.shape[1])
+        dtype, X = _result_type(X), minus(X, self.offset_)
         low, high = -np.inf, np.inf
         if LIKELIHOODS[self.likelihood_].unit_interval:
             low, high = 0.0, 1.0
@@ -118,7 +121,7 @@ class TaskMethods:
         options |= {"noise": noise, "level": level, "num_draws": num_draws}
 
         def finish(values):
-            return np.clip(values, low, high).astype(_result_type(X))
+            return np.clip(self._in_own_units(values), low, high).astype(dtype)
 
         with self._bar("denoising") as bar:
             found = denoise(*self._level_networks(), X, self._key(random_state), progress=bar.update, **options)
@@ -314,7 +317,8 @@ class TaskMethods:
         generative, recognition = self._networks()
         if recognition is not None:
             try:
-                return posterior_collapse(generative, recognition, X * np.float32(self._scale_of(X))).divergence
+                x = minus(X, self.offset_) * np.float32(self._scale_of(X))
+                return posterior_collapse(generative, recognition, x).divergence
             except (ValueError, NotImplementedError):
                 pass  # latent variables are not independent, or the KL divergence has no closed form
         return codes.astype(np.float64).var(axis=0)
