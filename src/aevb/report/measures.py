@@ -3,6 +3,7 @@
 import jax
 import numpy as np
 
+from aevb.data.checks import minus
 from aevb.data.trial import Trial
 from aevb.explorer.active import active_latents
 from aevb.inference.baselines import fit_baselines, is_comparable
@@ -178,7 +179,9 @@ def _information(vae, rows):
     if not vae._learner_kind.needs_encoder:
         return {}
     try:
-        divergence = posterior_collapse(_generative(vae), vae.recognition_, as_values(vae, rows)).divergence
+        divergence = posterior_collapse(
+            _generative(vae), vae.recognition_, minus(as_values(vae, rows), vae.offset_)
+        ).divergence
     except (ValueError, NotImplementedError):
         return {}
     most = np.cumsum(np.sort(divergence)[::-1])

@@ -147,6 +147,8 @@ class TaskMethods:
         """
         check_is_fitted(self)
         check_options("super_resolve", options, sampling_options, NUM_MODELS)
+        if self.offset_ is not None:
+            raise ValueError("super_resolve: is for images, and columns of this model are far from 0 (see offset_).")
         X = read_array(X_low, "X_low")
         check_rows(X, None, name="X_low")
         X = X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
