@@ -156,6 +156,7 @@ EUROPEAN = "höhe;breite\n1,5;-2\n,25;3e2\n"
         ("a.csv.gz", gzip.compress(EUROPEAN.replace(",", ".").replace(";", ",").encode()), []),
         ("A.CSV", b"\xef\xbb\xbf" + EUROPEAN.replace(",", ".").encode(), []),
     ],
+    ids=["semicolons", "latin-1", "tabs", "compressed", "mark"],
 )
 def test_tables_as_text_in_other_forms(name, content, said, tmp_path):
     (tmp_path / name).write_bytes(content)
