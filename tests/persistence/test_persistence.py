@@ -255,6 +255,7 @@ KINDS = {  # what model.json may hold in each place, and what not
     "likelihood_": (["bernoulli", "gaussian", "custom"], ["poisson", 1, None]),
     "likelihood_reason_": (["", "why"], [1, None]),
     "dispersion_": ([0, 0.5, 1], [-0.1, 1.1, "1", None]),
+    "offset_": ([None, [1.5, 0]], [1, "a", [None], [True]]),
     "scale_": ([1, 0.5], [True, "1", None, 10**400]),
     "seed_": ([0, 7, 2**31 - 1], [-1, 0.0, False, None, 2**31, 10**30]),
     "learning_rate_": ([None, 1, 0.1], [True, "fast"]),
