@@ -36,8 +36,8 @@ def column_histograms(vae: VAE, path, rows: np.ndarray, names=None, *, seed: int
             )
         axes.set_yticks([])
 
-    subtitle = f"grey: {len(data):,} rows of data; red: draws from the model"
-    return _panels(path, "Columns, and what the model draws", subtitle, data.shape[1], names, draw)
+    subtitle = f"grey: {len(data):,} rows of data; red: samples from the model"
+    return _panels(path, "Columns: data and samples", subtitle, data.shape[1], names, draw)
 
 
 def column_reconstructions(vae: VAE, path, rows: np.ndarray, names=None) -> Path:
@@ -60,7 +60,7 @@ def column_reconstructions(vae: VAE, path, rows: np.ndarray, names=None) -> Path
         axes.plot([low, high], [low, high], color=FAINT, linewidth=0.8)
         axes.scatter(data[:, column], made[:, column], s=5, color=COLOURS[0], linewidths=0, alpha=0.6, rasterized=True)
 
-    subtitle = "across: the value; up: the decoder's mean at the code of its row; on the line they agree"
+    subtitle = "horizontal: the value; vertical: its reconstruction; on the line they agree"
     return _panels(path, "Reconstructions, column by column", subtitle, data.shape[1], names, draw)
 
 

@@ -33,8 +33,8 @@ def traversals(
     cell, left, right, top, bottom = 0.6, 0.75, 0.95, 0.9, 0.25
     height = cell * image_shape[0] / image_shape[1]
     figure = new_figure(left + size * cell + right, top + len(shown) * height + bottom)
-    subtitle = f"one latent variable changes in each row, from −2.5 to 2.5; {len(shown)} of {len(dimensions)}"
-    write_title(figure, "Along the latent axes", subtitle)
+    subtitle = f"one latent variable per row, from −2.5 to 2.5; {len(shown)} of {len(dimensions)} shown"
+    write_title(figure, "Latent traversals", subtitle)
     axes = image_axes(figure, (left, bottom, size * cell, len(shown) * height))
     show(axes, tile(means, size), limits_of(vae, means), cmap)
     unit = "nats" if vae._learner_kind.needs_encoder else "variance"
