@@ -48,7 +48,7 @@ def test_dragging_moves_z_and_the_output_follows(visit, digits_page):
     assert np.abs(z - before).max() > 0.1
     np.testing.assert_allclose(pixels(opened, "#output"), shown_mean(opened), atol=1.5)
     assert f"({z[0]:.2f}, {z[1]:.2f})".replace("-", "−") in opened.text("#z")
-    opened.page.get_by_label("a draw, not the mean").check()
+    opened.page.get_by_label("show a random draw instead of the mean").check()
     opened.rest()
     assert set(np.unique(pixels(opened, "#output"))) <= {0x14, 255}
 
