@@ -81,6 +81,15 @@ def test_examples_of_the_tour(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_examples_of_structure(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_examples("docs/structure.md")
+    history = names["trained"].history
+    assert history[-1]["lower_bound"] > history[0]["lower_bound"] + 3
+    assert names["bounds"].mean() == pytest.approx(history[-1]["lower_bound"], abs=0.5)
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:k-hat is above")
 def test_commands_and_examples_of_the_tutorial(tmp_path, monkeypatch):
     """The blocks are run in the order in which a reader meets them."""

@@ -135,7 +135,7 @@ class Family:
     def at(self, outputs: Array, num_variables: int, **shared) -> dist.Distribution:
         """Return the distribution at real numbers (..., num_outputs); zeros are where learning starts."""
         ends = np.cumsum([parameter.size(num_variables) for parameter in self.parameters.values()])
-        pieces = jnp.split(outputs, ends[:-1], axis=-1)
+        pieces = jnp.split(outputs, ends[:-1], axis=-1) if len(ends) > 1 else [outputs]
         values = {
             name: parameter.at(piece) for (name, parameter), piece in zip(self.parameters.items(), pieces, strict=True)
         }
