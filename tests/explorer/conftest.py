@@ -25,7 +25,7 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
     arguments = {"latent_dim": 2, "hidden": (10,), "likelihood": "bernoulli", "progress": False} | arguments
     vae = VAE(**arguments)
     vae._check_parameters()
-    fitted = {"n_features_in_": data_dim, "likelihood_": vae.likelihood, "scale_": 1 / 255, "seed_": 0}
+    fitted = {"n_features_in_": data_dim, "likelihood_": vae.likelihood, "scale_": 1 / 255, "seed_": 0, "offset_": None}
     fitted |= {"learning_rate_": 1e-3, "stopped_because_": "max_epochs", "history_": []}
     for name, value in fitted.items():
         setattr(vae, name, value)
