@@ -45,9 +45,11 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
     return vae
 
 
-def trial_of(rows, labels=None, *, title="rows", image_shape=None, columns=None, num_test=20, name="mine"):
+def trial_of(
+    rows, labels=None, *, title="rows", image_shape=None, columns=None, num_test=20, name="mine", light_on_dark=False
+):
     """Return rows as the data of a run."""
-    dataset = Dataset(name, rows, labels, image_shape, title, columns=columns)
+    dataset = Dataset(name, rows, labels, image_shape, title, columns=columns, light_on_dark=light_on_dark)
     parts = [
         None if labels is None else part
         for part in np.split(np.zeros(len(rows)) if labels is None else labels, [num_test])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from aevb.explorer import write_page
+
 pytestmark = pytest.mark.thorough
 
 COMPLETED = "document.getElementById('completion-words').textContent.includes('draws count')"
@@ -306,8 +308,14 @@ def test_a_file_is_put_in(visit, digits_page):
     x = opened.vector("x").reshape(8, 8)
     assert x[2:6, 3:5].min() > 0.9
     assert x[:, 0].max() < 0.1
+    assert opened.text("#file-words").startswith("one.png: dark pixels are large values, as in the data.")
+    opened.page.get_by_role("button", name="Invert").click()
+    opened.until("values.x[0] > 0.9")
+    np.testing.assert_allclose(opened.vector("x").reshape(8, 8), 1 - x, atol=1e-6)
+    opened.page.get_by_role("button", name="Invert").click()
+    opened.until("values.x[0] < 0.1")
     opened.page.locator("#file").set_input_files({"name": "<b>.png", "mimeType": "image/png", "buffer": b"no picture"})
-    opened.until("document.getElementById('file-words').textContent !== ''")
+    opened.until("document.getElementById('file-words').textContent.includes('cannot')")
     assert opened.text("#file-words").startswith("<b>.png cannot be used")
 
 
@@ -356,3 +364,22 @@ def test_tables_with_hostile_names_and_four_latent_variables(visit, table_page):
     opened.page.locator("#second").select_option("2")
     opened.rest()
     assert opened.value("[values.first, values.second]") == [1, 2]  # the other axis gave way
+
+
+@pytest.mark.parametrize("likelihood", ["sigmoid-gaussian", "gaussian"])
+def test_files_in_the_convention_of_the_data_come_in_as_they_are(visit, tmp_path, random_vae, trial_of, likelihood):
+    """Dark faces, light ones, and one with a light margin: none is inverted."""
+    generator = np.random.default_rng(0)
+    rows = np.concatenate([generator.integers(low, low + 100, (10, 64)) for low in (0, 150)]).astype(np.uint8)
+    rows[3].reshape(8, 8)[1:-1, 1:-1], rows[3].reshape(8, 8)[0] = 20, 250
+    units = tuple(np.full(64, value, np.float32) for value in (0.5, 0.2))
+    vae = random_vae(64, likelihood=likelihood, units=units if likelihood == "gaussian" else None)
+    trial = trial_of(rows, image_shape=(8, 8), num_test=10, light_on_dark=True)
+    opened = visit(write_page(tmp_path / "faces.html", vae, trial))
+    for number in (0, 3, 15):
+        file = io.BytesIO()
+        Image.fromarray(rows[number].reshape(8, 8)).save(file, "PNG")
+        name = f"face{number}.png"
+        opened.page.locator("#file").set_input_files({"name": name, "mimeType": "image/png", "buffer": file.getvalue()})
+        opened.until(f"document.getElementById('file-words').textContent.startsWith('{name}: light')")
+        np.testing.assert_allclose(opened.vector("x"), rows[number] / 255, atol=1e-6)

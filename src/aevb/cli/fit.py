@@ -27,6 +27,7 @@ def fit(
     test_fraction: Annotated[float | None, Parameter(group=_DATA)] = None,
     label_column: Annotated[str | None, Parameter(group=_DATA)] = None,
     image_shape: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
+    polarity: Annotated[Literal["light", "ink"] | None, Parameter(group=_DATA)] = None,
     drop_missing: Annotated[bool | None, Parameter(group=_DATA, negative=())] = None,
     config: Path | None = None,
     name: str | None = None,
@@ -51,6 +52,8 @@ def fit(
         test_fraction: Share of the rows held out for evaluation (0.1); a published split takes precedence.
         label_column: Column of a .csv or .parquet file with labels. They colour pictures; the model does not see them.
         image_shape: Height and width, if rows are images.
+        polarity: How images are drawn: light if large values are light (the default, but for the published data sets of
+            handwriting and clothes), ink if they are dark.
         drop_missing: Train on the complete rows if some have missing values; `aevb inpaint` then fills in the others.
         config: A file with all settings, such as config.toml of an earlier run; other options take precedence.
         name: Name of the run's folder in --out; by default that of the data.
@@ -71,6 +74,7 @@ def fit(
         "test_fraction": test_fraction,
         "label_column": label_column,
         "image_shape": image_shape,
+        "polarity": polarity,
         "drop_missing": drop_missing,
     }
     if resume is not None:

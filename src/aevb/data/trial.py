@@ -1,7 +1,7 @@
 """Data of a run, cut into what is learned from and what is kept aside."""
 
 import os
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from aevb.errors import shown
 MAX_ROWS = 10_000  # of data larger than memory: kept aside, and shown
 
 
+POLARITIES = ("ink", "light")
 _TEXT = str | None
 _SHAPE = list | tuple | None
 _WORDS = {str: "text", _TEXT: "text", _SHAPE: "two whole numbers", bool: "true or false"}
@@ -36,6 +37,8 @@ class DataSettings:
         test_fraction: Share of the rows kept aside; a published split goes before it.
         label_column: Of a `.csv` or `.parquet` file.
         image_shape: (height, width).
+        polarity: How images are drawn: ``"light"`` if large values are light, ``"ink"`` if they are dark; None: ink for
+            the published data sets of handwriting and clothes, else light.
         drop_missing: Whether rows with missing values are left out, and not refused.
         seed: Of the split and of the binary draws.
     """
@@ -45,6 +48,7 @@ class DataSettings:
     test_fraction: float = 0.1
     label_column: str | None = None
     image_shape: tuple[int, int] | None = None
+    polarity: str | None = None
     drop_missing: bool = False
     seed: int = 0
 
@@ -57,6 +61,8 @@ class DataSettings:
             raise ValueError("source='' is not allowed. Give the name of a data set, or a path.")
         if self.binarization is not None:
             check_parameter("binarization", self.binarization, choices=BINARIZATIONS)
+        if self.polarity is not None:
+            check_parameter("polarity", self.polarity, choices=POLARITIES)
         check_parameter("test_fraction", self.test_fraction, kind=float, above=0, high=0.9)
         check_parameter("seed", self.seed, kind=int, low=0, high=2**32 - 1)
         for side in self.image_shape or ():
@@ -118,6 +124,7 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     dataset = open_dataset(
         settings.source, label_column=settings.label_column, image_shape=height_and_width, report=report
     )
+    dataset = _drawn(dataset, settings)
     if settings.drop_missing:
         dataset = dataset.without_missing()
     try:
@@ -144,6 +151,11 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     )  # fmt: skip
 
 
+def _drawn(dataset, settings):
+    """Return a data set that is drawn as the settings say."""
+    return dataset if settings.polarity is None else replace(dataset, light_on_dark=settings.polarity == "light")
+
+
 def _prepare_large(settings, tables, image_shape):
     """Keep some rows aside, and some of the others in memory to be drawn; `fit` reads the files a piece at a time."""
     if settings.binarization not in (None, "grey"):
@@ -163,7 +175,7 @@ def _prepare_large(settings, tables, image_shape):
     every = own_labels(Path(settings.source), settings.label_column, num_rows)
     labels = (None, None) if every is None else (every[shown], every[test])
     dataset = Dataset(settings.source, rows, None, tables[0].image_shape, "", columns=tables[0].columns)
-    dataset = described(dataset, settings.source, image_shape, num_rows)
+    dataset = _drawn(described(dataset, settings.source, image_shape, num_rows), settings)
     split = f"test: {len(test):,} of {num_rows:,} rows, at random, no part in learning"
     learn = SomeRows(tables, test)
     return Trial(

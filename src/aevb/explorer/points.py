@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aevb.data.checks import minus
+from aevb.data.kinds import are_grey_levels, sample_rows
 from aevb.data.labels import label_kind
 from aevb.data.trial import Trial
 from aevb.estimators import analytic_kl
@@ -58,13 +59,21 @@ def choose_points(vae: VAE, trial: Trial, most: int | None = None) -> Points:
         "carried_kind": kind,
         "active": active_latents(vae, trial).is_active.tolist(),
         "pca_variances": [float(value) for value in variances],
-        "range": [float(value) for value in np.quantile(values, [0.001, 0.999])],
+        "range": _range(values),
         "image_shape": trial.dataset.image_shape,
         "light_on_dark": trial.dataset.light_on_dark,
         "columns": [str(name) for name in trial.dataset.columns or ()],
         "typical_bound": _typical_bound(vae, rows),
     }
     return Points(facts, arrays)
+
+
+def _range(values):
+    """Return the values of black and white: of grey levels those of their scale, else nearly the extremes."""
+    for high in (1, 255):
+        if are_grey_levels(sample_rows(values), values.min(), values.max()) and values.max() <= high:
+            return [0.0, float(high)]
+    return [float(value) for value in np.quantile(values, [0.001, 0.999])]
 
 
 def _rows(vae, trial, most):

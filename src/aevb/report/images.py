@@ -143,6 +143,8 @@ def samples(
 ) -> Path:
     """Draw new images: the means of p(x|z) for z drawn from the prior, and beside them draws from p(x|z) at the same z.
 
+    A Bernoulli model of grey levels has more means instead: its draws are black and white, which says nothing of grey.
+
     Args:
         vae: A fitted model.
         path: Where the PNG goes.
@@ -156,14 +158,21 @@ def samples(
 
     Paper: Figure 5, App. A.
     """
-    means = vae.sample(size**2, mean=True, random_state=seed).reshape(-1, *image_shape)
-    draws = vae.sample(size**2, random_state=seed).reshape(-1, *image_shape)
+    count, are_levels = size**2, vae.likelihood_ == "bernoulli" and vae.dispersion_ < 1
+    means = vae.sample(2 * count, mean=True, random_state=seed).reshape(-1, *image_shape)
+    panels = {
+        "means of p(x|z)": means[:count],
+        "means at other z: draws of grey levels would be black and white": means[count:],
+    }
+    if not are_levels:
+        draws = vae.sample(count, random_state=seed).reshape(-1, *image_shape)
+        panels = {"means of p(x|z)": means[:count], "draws from p(x|z), at the same z": draws}
     limits = limits_of(vae, means)
     width, left, space, bottom, top = 4.2, 0.3, 0.4, 0.3, 1.2
     height = width * image_shape[0] / image_shape[1]
     figure = new_figure(2 * left + 2 * width + space, bottom + height + top)
     write_title(figure, "New images from the model", f"z drawn from the prior; {vae.latent_dim} latent variables")
-    for place, (name, images) in enumerate((("means of p(x|z)", means), ("draws from p(x|z), at the same z", draws))):
+    for place, (name, images) in enumerate(panels.items()):
         axes = image_axes(figure, (left + place * (width + space), bottom, width, height))
         show(axes, tile(images, size), limits, cmap)
         axes.text(0, 1.02, name, color=INK, fontsize=10, transform=axes.transAxes, va="bottom")
@@ -214,6 +223,6 @@ def as_values(vae: VAE, rows: np.ndarray) -> np.ndarray:
 
 def limits_of(vae: VAE, images: np.ndarray) -> tuple[float, float]:
     """Return the values at the two ends of the colour map."""
-    if vae.decoder is None and LIKELIHOODS[vae.likelihood_].unit_interval:
+    if LIKELIHOODS[vae.likelihood_].unit_interval or vae.scale_ != 1:  # in which bytes are grey levels
         return 0.0, 1.0
     return float(images.min()), float(images.max())

@@ -16,10 +16,11 @@ export function addInput(app) {
   const pad = shape ? new Pad(app, shape) : null;
   const input = pad ?? new Table(app);
   find("pad").hidden = !pad;
-  find("center").hidden = find("tools").hidden = !pad;
+  find("center").hidden = find("invert").hidden = find("tools").hidden = !pad;
   find("pick").addEventListener("click", () => app.pick(Math.floor(Math.random() * app.numPoints)));
   find("clear").addEventListener("click", () => input.clear());
   find("center").addEventListener("click", () => pad?.center());
+  find("invert").addEventListener("click", () => pad?.invert());
   for (const radio of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll("input[name=tool]"))) {
     radio.addEventListener("change", () => pad && (pad.tool = /** @type {import("./pad.js").Tool} */ (radio.value)));
   }
@@ -73,8 +74,7 @@ function addFiles(app, input) {
   const read = async (/** @type {File | undefined} */ file) => {
     if (!file) return;
     try {
-      await input.read(file);
-      find("file-words").textContent = "";
+      find("file-words").textContent = (await input.read(file)) ?? "";
     } catch (error) {
       const reason =
         error instanceof Error && !app.data.image_shape ? error.message : "the browser cannot read it as a picture";

@@ -34,8 +34,7 @@ export class Pad {
 
   /** A sheet with nothing on it: the least that a pixel can be. */
   blank() {
-    const low = this.app.model.inUnitInterval ? 0 : this.app.data.range[0];
-    return new Float32Array(this.app.D).fill(low);
+    return new Float32Array(this.app.D).fill(this.ends()[0]);
   }
 
   listen() {
@@ -80,7 +79,7 @@ export class Pad {
     const x = (app.values.x ?? this.blank()).slice();
     const missing = app.values.missing.slice();
     const radius = Math.max((Math.max(width, height) / 28) * SIZES[this.tool], 0.8); // of the pixels of the image
-    const [low, high] = app.model.inUnitInterval ? [0, 1] : app.data.range;
+    const [low, high] = this.ends();
     for (let row = 0; row < height; row++) {
       for (let column = 0; column < width; column++) {
         const d = distance(column, row, from, to) / radius;
@@ -156,8 +155,9 @@ export class Pad {
   }
 
   /**
-   * Take a picture from a file.
+   * Take a picture from a file, light and dark as the data have them.
    * @param {File} file
+   * @returns {Promise<string>} what was done
    */
   async read(file) {
     const { app, width, height } = this;
@@ -172,19 +172,30 @@ export class Pad {
     drawing.fillRect(0, 0, width, height);
     drawing.drawImage(bitmap, (width - w) / 2, (height - h) / 2, w, h);
     const { data } = drawing.getImageData(0, 0, width, height);
-    let light = Float32Array.from(
-      { length: width * height },
-      (_, i) => (0.2126 * data[4 * i] + 0.7152 * data[4 * i + 1] + 0.0722 * data[4 * i + 2]) / 255,
-    );
-    const [low, high] = app.model.inUnitInterval ? [0, 1] : app.data.range;
-    const means = app.columns.means.map((value) => (value - low) / (high - low));
-    // Ink may be dark or light: whichever makes the margin more like that of the data.
-    const margin = (/** @type {Float32Array} */ values) => average(values, (i) => isMargin(i, width, height));
-    const wanted = margin(means);
-    if (Math.abs(1 - margin(light) - wanted) < Math.abs(margin(light) - wanted))
-      light = light.map((value) => 1 - value);
-    const x = light.map((value) => low + (high - low) * (Math.round(255 * value) / 255));
+    // Grey as Pillow's, with which folders of pictures are read: a training file comes in as the row it was.
+    const levels = Float32Array.from({ length: width * height }, (_, i) => {
+      const [r, g, b] = data.subarray(4 * i, 4 * i + 3);
+      const light = (19595 * r + 38470 * g + 7471 * b + 0x8000) >> 16;
+      return app.data.light_on_dark ? light : 255 - light;
+    });
+    const [low, high] = this.ends();
+    const x = levels.map((level) => low + (high - low) * (level / 255));
     app.putIn({ x, source: null, missing: new Uint8Array(app.D), noise: 0 });
+    const large = app.data.light_on_dark ? "light" : "dark";
+    return `${file.name}: ${large} pixels are large values, as in the data. Invert makes them small ones.`;
+  }
+
+  /** Swap light and dark, of a picture that has them the other way round than the data. */
+  invert() {
+    const { x } = this.app.values;
+    if (!x) return;
+    const [low, high] = this.ends();
+    this.app.putIn({ x: x.map((value) => low + high - value), source: null });
+  }
+
+  /** The values of black and white, or of white and black. */
+  ends() {
+    return this.app.model.inUnitInterval ? [0, 1] : this.app.data.range;
   }
 }
 
@@ -214,31 +225,6 @@ function middle(x, width, low) {
     down += (value - low) * Math.floor(i / width);
   });
   return [right / sum, down / sum];
-}
-
-/**
- * @param {Float32Array} values
- * @param {(i: number) => boolean} counts
- */
-function average(values, counts) {
-  let [sum, number] = [0, 0];
-  values.forEach((value, i) => {
-    if (counts(i)) {
-      sum += value;
-      number += 1;
-    }
-  });
-  return sum / Math.max(number, 1);
-}
-
-/**
- * @param {number} i
- * @param {number} width
- * @param {number} height
- */
-function isMargin(i, width, height) {
-  const [column, row] = [i % width, Math.floor(i / width)];
-  return column === 0 || row === 0 || column === width - 1 || row === height - 1;
 }
 
 /**
