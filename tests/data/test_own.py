@@ -332,3 +332,23 @@ def test_rows_with_missing_values_are_left_out_if_asked(tmp_path):
     assert not np.isnan(rows).any()
     assert [str(int(a) % 2) for a, _ in rows] == list(labels)
     assert "of which 32 are complete" in trial.dataset.title
+
+
+def test_the_same_pixels_are_drawn_alike_from_an_array_and_from_a_folder(tmp_path):
+    from PIL import Image
+
+    from aevb.data.trial import DataSettings, prepare
+
+    images = np.random.default_rng(0).integers(0, 256, (12, 8, 8)).astype(np.uint8)
+    (tmp_path / "folder").mkdir()
+    for number, image in enumerate(images):
+        Image.fromarray(image).save(tmp_path / "folder" / f"{number:02}.png")
+    np.save(tmp_path / "x.npy", images)
+    datasets = [open_dataset(str(tmp_path / name)) for name in ("folder", "x.npy")]
+    np.testing.assert_array_equal(datasets[0].rows, datasets[1].rows)
+    assert [dataset.light_on_dark for dataset in datasets] == [True, True]
+    ink = prepare(DataSettings(str(tmp_path / "x.npy"), polarity="ink", test_fraction=0.2))
+    assert not ink.dataset.light_on_dark
+    assert not open_dataset("digits").light_on_dark
+    with pytest.raises(ValueError, match="polarity='dark' is not known"):
+        DataSettings("digits", polarity="dark")

@@ -42,7 +42,7 @@ def evaluate(
     opened = open_run(run)
     opened.vae.progress = talk.shows_progress and not json
     with waiting("Reading the data"):
-        from aevb.report.measures import UNIT, log_likelihood, lower_bound, some
+        from aevb.report.measures import UNIT, log_likelihood, lower_bound, some, unit
 
         trial = opened.trial()
         X = trial.test if data is None else read_rows(opened, data)
@@ -52,7 +52,12 @@ def evaluate(
         found = {"log_likelihood": log_likelihood(opened.vae, X, method, num_samples)}
         if opened.vae.recognition_ is not None:
             found["lower_bound"] = lower_bound(opened.vae, X)
-    origin = {"split": split, "binarization": trial.binarization, "unit": UNIT, "seed": opened.data.seed}
+    origin = {
+        "split": split,
+        "binarization": trial.binarization,
+        "unit": unit(opened.vae, trial),
+        "seed": opened.data.seed,
+    }
     found = {name: numbers | origin for name, numbers in found.items()}
     path = run / "evaluation.json"
     _keep(path, f"{data or 'held out'}, {found['log_likelihood']['method']}", found)
@@ -63,8 +68,8 @@ def evaluate(
         talk.say(f"{name.replace('_', ' '):15} {numbers['value']:10.2f}  {error}  ({numbers['estimator']})")
     if "gap" in (likelihood := found["log_likelihood"]):
         talk.say(f"{'gap':15} {likelihood['gap']:10.2f}  ± {likelihood['gap_std_error']:.2f} over rows")
-    kind = "" if trial.binarization == "none" else f"; {trial.binarization} data"
-    talk.say(f"Averages over {len(X):,} rows ({split}{kind}), in nats per row.")
+    kind = "" if trial.binarization == "none" or origin["unit"] != UNIT else f"; {trial.binarization} data"
+    talk.say(f"Averages over {len(X):,} rows ({split}{kind}), in {origin['unit']}.")
     talk.end(f"Results are in {path}", {"output": path, **found})
 
 

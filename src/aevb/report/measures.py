@@ -32,7 +32,7 @@ def measure(vae: VAE, trial: Trial, seed: int) -> dict:
         trial: Its data. Without training rows, what needs them is left out.
         seed: Of the run.
     """
-    origin = {"unit": UNIT, "split": trial.split, "binarization": trial.binarization, "seed": seed}
+    origin = {"unit": unit(vae, trial), "split": trial.split, "binarization": trial.binarization, "seed": seed}
     metrics: dict = {}
     if vae.recognition_ is not None:
         metrics["held_out_lower_bound"] = lower_bound(vae, trial.test) | origin
@@ -121,6 +121,14 @@ def likelihood_rows(rows: np.ndarray) -> np.ndarray:
     return some(rows, int(np.clip(LIKELIHOOD_VALUES // rows.shape[1], *LIKELIHOOD_ROWS)))
 
 
+def unit(vae: VAE, trial: Trial) -> str:
+    """Return in what the numbers are: of a density, also in which units of x, since others shift it."""
+    if not is_density(vae):
+        return UNIT
+    of_x = "x in [0, 1]" if trial.binarization == "grey" else "x in the units of the data"
+    return f"{UNIT}, density of {of_x}"
+
+
 def is_density(vae: VAE) -> bool:
     """Whether p(x|z) is a density of real numbers, by a network of aevb or the user's own."""
     if vae.decoder is None:
@@ -159,7 +167,7 @@ def _baselines(vae, trial, rows, own, seed):
         }
         for name, values in found.values.items()
     }
-    return {"baselines": {"models": values, "rows": len(rows), "unit": UNIT}}
+    return {"baselines": {"models": values, "rows": len(rows), "unit": unit(vae, trial)}}
 
 
 def _active(vae, trial):

@@ -11,7 +11,7 @@ from aevb.data.trial import Trial
 from aevb.files import written_whole
 from aevb.report.judgement import own_value, written
 from aevb.report.link import explorer_line
-from aevb.report.measures import is_density
+from aevb.report.measures import UNIT, is_density
 from aevb.report.pictures import PICTURES
 from aevb.vae import VAE
 
@@ -83,8 +83,8 @@ def ranking(metrics: dict) -> tuple[str, list[dict]]:
         {"words": words, "value": value, "std_error": error, "is_own": words == name}
         for words, (value, error) in models.items()
     ]
-    kind = "" if own["binarization"] == "none" else f" ({own['binarization']} data)"
-    title = f"{title} of {own['rows']:,} held-out rows, nats per row{kind}"
+    kind = "" if own["binarization"] == "none" or own["unit"] != UNIT else f" ({own['binarization']} data)"
+    title = f"{title} of {own['rows']:,} held-out rows, {own['unit']}{kind}"
     return title, sorted(entries, key=lambda entry: entry["value"])
 
 
