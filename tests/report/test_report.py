@@ -85,7 +85,7 @@ def test_the_gap_of_some_rows_does_not_mix_in_others(vae, monkeypatch):
 
 def test_the_models_are_ranked_on_the_same_rows(written):
     title, entries = ranking(json.loads((written / "metrics.json").read_text()))
-    assert title == "log p(x) of 75 held-out rows, nats per row"
+    assert title == "log p(x) of 75 held-out rows, nats per row, density of x in the units of the data"
     values = [entry["value"] for entry in entries]
     assert values == sorted(values)
     assert [entry["words"] for entry in entries if entry["is_own"]] == ["this model, 2 latent variables"]
