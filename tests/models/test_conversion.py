@@ -67,3 +67,15 @@ def test_a_feed_tells_trees_apart():
 
     assert fingerprint() == fingerprint()
     assert fingerprint() != fingerprint(kind=np.array([2, 1, -1]))
+
+
+def test_a_matrix_has_the_fingerprint_that_checkpoints_hold():
+    """Runs that an earlier version saved go on: their checkpoints name the data by this."""
+    X = np.arange(60, dtype=np.uint8).reshape(20, 3)
+    drawn = Source(X.astype(np.float32), Conversion(Numbers(is_dynamic=True)))
+
+    assert Resident(Source(X, Conversion(Numbers(1 / 255))), np.arange(20), 5).fingerprint.startswith(
+        "e1929a21d75d5b49"
+    )
+    held_out = np.arange(15, 20), Source(X)
+    assert Resident(drawn, np.arange(15), 5, *held_out).fingerprint.startswith("f5cb2ab81121d11b")

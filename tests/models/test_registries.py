@@ -7,7 +7,18 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 
-from aevb.models import FAMILIES, LIKELIHOODS, POSTERIORS, Conditional, Datapoint, Family, conditional, standard_models
+from aevb.models import (
+    FAMILIES,
+    LIKELIHOODS,
+    POSTERIORS,
+    Conditional,
+    Datapoint,
+    Family,
+    conditional,
+    named_leaves,
+    split,
+    standard_models,
+)
 from aevb.models.conditionals import as_vector
 from aevb.models.families import POSITIVE, Parameter
 from aevb.networks import MLP, NETWORKS
@@ -68,3 +79,30 @@ def test_a_datapoint_becomes_a_vector_that_says_what_is_observed():
     encoder = conditional(5, (), 1, family="gaussian")
     gradient = jax.grad(lambda e: e(x).log_prob(np.ones(1)))(encoder)
     assert np.isfinite(gradient.network.layers[0].weight).all()
+
+
+def test_arrays_have_the_names_that_model_files_hold():
+    """Those of files of format 2; files are read by name."""
+    units = np.zeros(3, np.float32), np.ones(3, np.float32)
+    flow, plain = (
+        split(standard_models(3, 2, (4,), "gaussian", units=units, posterior="flow")),
+        split(standard_models(3, 2, (4,), "bernoulli", posterior="gamma")),
+    )
+
+    layers = [f"network.layers[{number}].{name}" for number in (0, 1) for name in ("weight", "bias")]
+    couplings = [
+        f"shared['layers'][{number}]['{part}_{side}']"
+        for number in range(4)
+        for part in ("weight", "bias")
+        for side in ("in", "out")
+    ]
+    inside = [f"[0].decoder.conditional.{name}" for name in layers]
+    inside += [f"[1].encoder.conditional.{name}" for name in (*layers, *couplings)]
+    assert sorted(name for name, _ in named_leaves(flow.parameters)) == sorted(inside)
+    assert {name.rpartition(".")[0] for name in flow.constants} == {
+        "[0].decoder.units",
+        "[0].prior.base_dist",
+        "[1].encoder.units",
+    }
+    names = [f"{model}.{name}" for model in ("[0].decoder", "[1].encoder") for name in layers]
+    assert sorted(name for name, _ in named_leaves(plain.parameters)) == sorted(names)
