@@ -403,7 +403,7 @@ def test_importance_weights_are_equal_at_the_exact_posterior(name):
     )
 
 
-@each(EXACT, default=("steps",))
+@each(EXACT, default=())
 def test_elsewhere_the_bound_is_below_and_both_estimators_agree(name):
     """The averages over rows lie within 5 standard errors of each other: false alarms below 1e-6."""
     toy = EXACT[name]()

@@ -77,7 +77,7 @@ def test_a_datapoint_becomes_a_vector_that_says_what_is_observed():
     array = np.ones((4, 3))
     assert as_vector(array) is array
     encoder = conditional(5, (), 1, family="gaussian")
-    gradient = jax.grad(lambda e: e(x).log_prob(np.ones(1)))(encoder)
+    gradient = jax.jit(jax.grad(lambda e: e(x).log_prob(np.ones(1))))(encoder)
     assert np.isfinite(gradient.network.layers[0].weight).all()
 
 
