@@ -154,3 +154,24 @@ def test_chains_over_time_have_closed_forms_step_by_step(length):
 
     assert abs(terms.mean() - truth) < 5 * terms.std() / np.sqrt(num)  # false alarms: 6e-7
     assert terms.std() < sampled.std() / 1.5
+
+
+@pytest.mark.thorough
+def test_structures_may_be_inside_each_other():
+    """A chain of a sequence whose steps are products: each factor differs by a Gaussian whose KL is 0.5."""
+
+    def make(shift):
+        first = Product({"a": normal(shift, 0.0), "b": normal(0.0, 0.0)})
+        steps = MarkovChain(
+            first,
+            lambda z, u: Product({"a": normal(z["a"] + shift, 0.0), "b": normal(z["b"] + u, 0.0)}),
+            4,
+            np.ones(4),
+            3,
+        )
+        return Chain({"steps": steps, "last": lambda z: normal(z["steps"]["a"][2] + shift, 0.0)})
+
+    z = jax.jit(lambda: draws(make(0.0), 5))()
+
+    assert jax.tree.map(jnp.shape, z) == {"steps": {"a": (5, 4), "b": (5, 4)}, "last": (5,)}
+    assert float(jax.jit(lambda z: kl(make(1.0), make(0.0), z))(z)) == pytest.approx((3 + 1) * 0.5, rel=1e-6)
