@@ -6,6 +6,7 @@ Paper: §3.
 import numbers
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -30,14 +31,19 @@ from aevb.learners import OPTIMIZERS, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.memory import check_memory
 from aevb.models import LIKELIHOODS, OWN_PARTS, Conversion, Numbers, assemble, check_models, has_real_support, split
+from aevb.models.linear_start import start_linear
 from aevb.persistence import written_arguments
 from aevb.settings import check_feed, check_settings, has_a_bound, learns_from_batches
 from aevb.tasks.methods import TaskMethods
 from aevb.tasks.observations import Missing
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
+from aevb.training.budget import AUTO, MAX_STEPS, SMALL, batch_size_for, budget_for
 from aevb.training.checkpoint import Checkpoints, mark_of_network, mark_of_optimizer
 from aevb.training.progress import ShareDone
+from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
 from aevb.vae_settings import with_arguments
+
+LINEAR_ROWS = 10_000  # of the data, for a linear model to start from
 
 
 class Keys(NamedTuple):
@@ -106,14 +112,14 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         learner="aevb",
         estimator="sgvb-b",
         num_samples=1,
-        batch_size=100,
+        batch_size="auto",
         optimizer="adam",
         learning_rate=None,
         forgetting=0.0,
-        init="glorot",
-        max_epochs=100,
-        validation_fraction=0.1,
-        patience=10,
+        init="auto",
+        max_epochs="auto",
+        validation_fraction="auto",
+        patience="auto",
         parameter_prior="normal",
         prior=None,
         encoder=None,
@@ -185,26 +191,24 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             reading, units, feed = open_training_data(self, X, wishes, lambda: keys().rows)
             self._take(reading)
             check_feed(self._learner_kind, feed.num_rows, isinstance(feed, Resident))
+            budget = self._budget(feed)
+            if isinstance(feed, Resident):
+                feed = replace(feed, epochs_per_row=budget.epochs_per_row)
             checkpoints = self._checkpoints(feed, checkpoint, checkpoint_seconds)
             self.offset_ = offset_for(reading, units)
-            models = self._start_models(units, keys().init)
-            learner, state = self._start_learner(models, feed.num_rows, keys().learner)
-            if self.learning_rate_ is None:
-                first = feed.first()
-                self.learning_rate_ = choose_step_size(
-                    learner, state, *first, key=keys().choice, batch_size=self.batch_size
-                )
-                state = state._replace(learning_rate=jnp.asarray(self.learning_rate_))
+            learner, state = self._start(units, keys(), feed)
             trained = train_on(
                 learner,
                 state,
                 feed,
                 key=keys().train,
-                max_epochs=self.max_epochs,
-                patience=self.patience,
+                max_epochs=budget.max_epochs,
+                patience=budget.patience,
                 progress=self._shows_progress,
                 checkpoints=checkpoints,
             )
+            if self.max_epochs == AUTO and isinstance(feed, Resident):
+                learner, trained = self._improve(learner, trained, feed, units, keys(), budget)
             if trained.stopped_because == "interrupted" and not trained.history:
                 raise KeyboardInterrupt  # nothing was learned that could be kept
         self._keep(learner, trained, *feed.first())
@@ -250,7 +254,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                     self.learning_rate_ = self.learning_rate
             key = jax.random.fold_in(jax.random.key(self.seed_), 1 + len(history))
             learner, state = self._streaming_learner(models, key)
-            setting = {"key": key, "batch_size": self.batch_size, "max_epochs": 1}
+            setting = {"key": key, "batch_size": batch_size_for(len(X), self.batch_size), "max_epochs": 1}
             trained = train(learner, state, self._source(X), np.arange(len(X)), **setting)
         self._keep(learner, trained, self._source(X), np.arange(len(X)))
         self._streaming = Unsaved((self._learner_setting(), self.generative_, learner, trained.state))
@@ -581,33 +585,83 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         rows, choice, train = jax.random.split(key, 3)
         return Keys(init, rows, choice, train, jax.random.fold_in(key, 3))
 
-    def _start_models(self, units, key):
-        """Return models with their starting values."""
+    def _start_models(self, units, key, rows=None):
+        """Return models with their starting values, by these rows if they are given."""
         data_dim: int = self.n_features_in_  # pyright: ignore[reportAttributeAccessIssue]
         if self.encoder is None and self.decoder is None:
             check_memory(data_dim, int(self.latent_dim), self._hidden_widths())
         if units is not None:
             mean, std = units
             units = minus(mean, self.offset_).astype(np.float32), std.astype(np.float32)
-        models = self._build_models(data_dim, units, key)
+        models = self._build_models(data_dim, units, key, rows)
         if models[1] is None or any(getattr(self, name) is not None for name in OWN_PARTS):
             estimator = sgvb_a if self.estimator == "sgvb-b" else ESTIMATORS[self.estimator]
             check_models(*models, data_dim, self.latent_dim, estimator, self.num_samples)
         self.learning_rate_ = self._initial_learning_rate()
         return models
 
-    def _build_models(self, data_dim, units, key):
+    def _build_models(self, data_dim, units, key, rows=None):
         sizes = data_dim, int(self.latent_dim), tuple(map(int, self._hidden_widths()))
         own = {name: getattr(self, name) for name in OWN_PARTS}
         self._n_features_out = self.latent_dim
         own["posterior"] = self.get_params()["posterior"]
-        models = assemble(sizes, self.likelihood_, self.activation, units, self.init, key, **own)
+        init = "glorot" if self.init == AUTO else self.init
+        models = assemble(sizes, self.likelihood_, self.activation, units, init, key, **own)
+        if rows is not None:
+            models = start_linear(models, np.asarray(rows))
         return self._learner_kind.prepare(*models, own["posterior"], int(self.latent_dim))
 
     @property
     def _learner_kind(self):
         """The class of the learner, which says what it can do; see :class:`aevb.learners.Capabilities`."""
         return learner_kind(self.learner, self.amortized)
+
+    def _budget(self, feed):
+        size = batch_size_for(feed.num_rows, self.batch_size)
+        # The epochs of an iterator are as long as they are.
+        steps = MAX_STEPS if feed.num_rows is None else max(feed.num_rows // size, 1)
+        may_repeat = isinstance(feed, Resident) and not self._learner_kind.keeps_rows
+        options = {"is_judged": feed.held_out is not None, "may_repeat": may_repeat}
+        budget = budget_for(steps, self.max_epochs, self.patience, **options)
+        return budget._replace(patience=budget.patience._replace(judges_start=self.init == AUTO))
+
+    def _start(self, units, keys, feed, *, linear=True):
+        """Return the learner and the state in which it starts, made for the feed's training rows."""
+        source, numbers = feed.first()
+        rows = source.take(numbers[:LINEAR_ROWS]) if linear and self.init == AUTO and units is not None else None
+        models = self._start_models(units, keys.init, rows)
+        learner, state = self._start_learner(models, feed.num_rows, keys.learner)
+        if self.learning_rate_ is None:
+            size = batch_size_for(feed.num_rows, self.batch_size)
+            self.learning_rate_ = choose_step_size(
+                learner, state, source, numbers, key=keys.choice, batch_size=size
+            )
+            state = state._replace(learning_rate=jnp.asarray(self.learning_rate_))
+        return learner, state
+
+    def _improve(self, learner, trained, feed: Resident, units, keys, budget):
+        """Try again if no latent variable is active; of few rows, learn from those held out too."""
+        if trained.stopped_because not in ("converged", "max_epochs") or not self._learner_kind.needs_encoder:
+            return learner, trained
+        if self.learner == "aevb" and is_collapsed(learner, trained, feed):
+            other = keys._replace(init=jax.random.fold_in(keys.init, 1))
+            state = warm_up(learner, self._start(units, other, feed, linear=False)[1], feed, keys.choice)
+            options = {"max_epochs": budget.max_epochs, "patience": budget.patience, "progress": self._shows_progress}
+            again = train_on(learner, state, feed, key=jax.random.fold_in(keys.train, 1), **options)
+            is_better = trained.best_bound is None or (again.best_bound or -np.inf) > trained.best_bound
+            trained = again if is_better else trained
+            if again.stopped_because != "interrupted" and is_collapsed(learner, trained, feed):
+                warnings.warn(COLLAPSED, UserWarning, stacklevel=3)
+            return learner, trained
+        held_out = feed.validation_rows if feed.validation_source is None else None
+        is_small = held_out is not None and feed.num_rows + len(held_out) < SMALL
+        if not is_small or self.validation_fraction != AUTO or trained.halvings:
+            return learner, trained
+        rows = np.sort(np.concatenate([feed.train_rows, held_out]))
+        whole = replace(feed, train_rows=rows, validation_rows=None)
+        other, state = self._start(units, keys, whole)
+        again = relearn(other, state, whole, jax.random.fold_in(keys.train, 2), trained.best_path)
+        return (learner, trained) if again is None else (other, replace(trained, state=again.state))
 
     def _initial_learning_rate(self):
         if isinstance(self.optimizer, optax.GradientTransformation):

@@ -127,7 +127,15 @@ SETTINGS: dict[str, Setting] = {
         registry="aevb.estimators:ESTIMATORS",
     ),
     "num_samples": Setting(1, "L, draws of z for each datapoint and step.", int, low=1),
-    "batch_size": Setting(100, "M, datapoints in a step.", int, low=1),
+    "batch_size": Setting(
+        "auto",
+        """
+        M, datapoints in a step. ``"auto"``: 100, or with few rows a tenth of them, but no fewer than 32.
+        """,
+        int,
+        choices=("auto",),
+        low=1,
+    ),
     "optimizer": Setting(
         "adam",
         """
@@ -156,31 +164,47 @@ SETTINGS: dict[str, Setting] = {
         high=1,
     ),
     "init": Setting(
-        "glorot",
+        "auto",
         """
-        ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance.
+        ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance. ``"auto"``: Glorot's, and where x
+        and z are Gaussian, weights that make the model the best linear one (factor analysis or PCA) to begin
+        with.
         """,
+        choices=("auto",),
         registry="aevb.networks:INITIALIZATIONS",
     ),
-    "max_epochs": Setting(100, "Largest number of passes through the data.", int, low=1),
+    "max_epochs": Setting(
+        "auto",
+        """
+        Largest number of passes through the data. ``"auto"``: 100, or as many as make 10,000 steps if
+        held-out rows can end learning earlier; a row of the history is then at least 50 steps. With fewer
+        than 1,000 rows the model is learned once more at the end, from all rows, for as long as the held-out
+        rows found best.
+        """,
+        int,
+        choices=("auto",),
+        low=1,
+    ),
     "validation_fraction": Setting(
-        0.1,
+        "auto",
         """
         Share of the rows held out to detect convergence; 0 for none. Fewer than ten such rows are not held
-        out.
+        out. ``"auto"``: a tenth; of fewer than 1,000 rows 100 or a fifth, of fewer than 20 none.
         """,
         float,
+        choices=("auto",),
         low=0,
         high=0.9,
     ),
     "patience": Setting(
-        10,
+        "auto",
         """
         Epochs without a better held-out bound after which learning stops; the best parameters are kept.
-        None to go on to `max_epochs`.
+        None to go on to `max_epochs`. ``"auto"``: 10, or as many as make 1,000 steps; before it stops,
+        learning goes on from the best parameters with a quarter of the learning rate, twice.
         """,
         int,
-        choices=(None,),
+        choices=("auto", None),
         low=1,
     ),
     "parameter_prior": Setting(

@@ -18,6 +18,7 @@ from aevb.data.table import NamedColumns, SomeRows, blocks
 from aevb.data.tables import memmap_table, open_tables
 from aevb.models import CUSTOM, LIKELIHOODS, Conversion, Numbers
 from aevb.training import Feed, Resident, Source
+from aevb.training.budget import batch_size_for, num_held_out
 from aevb.training.progress import ShareDone
 
 IN_MEMORY_BYTES = 2**28  # files up to this size are simply loaded
@@ -37,8 +38,8 @@ class Wishes(NamedTuple):
 
     likelihood: str
     own_decoder: bool  # a decoder of the user's own decides what values are allowed
-    batch_size: int
-    held_out_fraction: float
+    batch_size: int | str  # or "auto", as for the next
+    held_out_fraction: float | str
     progress: bool
     validation_data: Any = None  # rows of the user's own instead of a fraction
 
@@ -96,9 +97,10 @@ def _from_matrix(X, wishes, key, estimator):
     source = Source(minus(X, offset), Conversion(Numbers(reading.scale)))
     if wishes.validation_data is not None:
         held_out = _given_rows(estimator, wishes, reading, offset)
-        feed = Resident(source, np.arange(len(X)), wishes.batch_size, *held_out)
+        feed = _resident(source, np.arange(len(X)), wishes, *held_out)
     else:
-        feed = Resident(source, *_around(_hold_out(len(X), wishes.held_out_fraction, key), wishes.batch_size))
+        train_rows, validation_rows = _hold_out(len(X), wishes.held_out_fraction, key)
+        feed = _resident(source, train_rows, wishes, validation_rows)
     return TrainingData(reading, units, feed)
 
 
@@ -113,13 +115,13 @@ def _from_levels(estimator, X: DynamicBinarization, wishes, key, names=None):
     source = Source(levels, Conversion(Numbers(scale, is_dynamic=True)))
     if wishes.validation_data is not None:
         held_out = _given_rows(estimator, wishes, reading)
-        return TrainingData(reading, None, Resident(source, np.arange(len(levels)), wishes.batch_size, *held_out))
+        return TrainingData(reading, None, _resident(source, np.arange(len(levels)), wishes, *held_out))
     train_rows, validation_rows = _hold_out(len(levels), wishes.held_out_fraction, key)
     if validation_rows is None:
-        return TrainingData(reading, None, Resident(source, train_rows, wishes.batch_size))
+        return TrainingData(reading, None, _resident(source, train_rows, wishes))
     drawn = binarize(levels[validation_rows], "static", seed=int(_generator(key).integers(2**31)))
     held_out = np.arange(len(drawn)), Source(drawn)
-    return TrainingData(reading, None, Resident(source, train_rows, wishes.batch_size, *held_out))
+    return TrainingData(reading, None, _resident(source, train_rows, wishes, *held_out))
 
 
 def _given_rows(estimator, wishes, reading, offset=None):
@@ -129,9 +131,8 @@ def _given_rows(estimator, wishes, reading, offset=None):
     return np.arange(len(rows)), Source(minus(rows, offset), Conversion(Numbers(scale)))
 
 
-def _around(rows, batch_size):
-    train_rows, validation_rows = rows
-    return train_rows, batch_size, validation_rows
+def _resident(source, train_rows, wishes, *held_out):
+    return Resident(source, train_rows, batch_size_for(len(train_rows), wishes.batch_size), *held_out)
 
 
 def is_large(tables) -> bool:
@@ -147,20 +148,21 @@ def _from_tables(estimator, tables, wishes, key, left_out=NO_ROWS):
     set_column_names(estimator, names)
     if is_small:
         return _from_matrix(X, wishes, key, estimator)
-    num_held_out = _num_held_out(num_rows - len(left_out), wishes.held_out_fraction, MAX_HELD_OUT)
-    num_drawn = num_held_out + len(left_out)  # enough, if all that are left out are among them
+    num_judged = num_held_out(num_rows - len(left_out), wishes.held_out_fraction, MAX_HELD_OUT)
+    num_drawn = num_judged + len(left_out)  # enough, if all that are left out are among them
     drawn = _generator(key).choice(num_rows, num_drawn, replace=False, shuffle=len(left_out) > 0)
-    validation_rows = np.sort(drawn[~np.isin(drawn, left_out)][:num_held_out])
+    validation_rows = np.sort(drawn[~np.isin(drawn, left_out)][:num_judged])
     options = {"own_decoder": wishes.own_decoder, "left_out": left_out}
     with ShareDone(wishes.progress, "reading") as bar:
         found = scan(tables, wishes.likelihood, validation_rows, **options, update=bar.update)
     scale, offset = found.reading.scale, offset_for(found.reading, found.units)
     held_out = None
-    if num_held_out:
-        held_out = Source(minus(found.kept, offset), Conversion(Numbers(scale))), np.arange(num_held_out)
+    if num_judged:
+        held_out = Source(minus(found.kept, offset), Conversion(Numbers(scale))), np.arange(num_judged)
     other_rows = np.union1d(validation_rows, left_out)
     tables = [table.minus(offset) for table in tables]
-    feed = FileFeed(tables, scale, wishes.batch_size, other_rows, held_out, found.checksum)
+    batch_size = batch_size_for(num_rows, wishes.batch_size)
+    feed = FileFeed(tables, scale, batch_size, other_rows, held_out, found.checksum)
     return TrainingData(found.reading, found.units, feed)
 
 
@@ -174,7 +176,7 @@ def _from_batches(estimator, X, wishes):
             check_rows(rows, reading.likelihood, scale=reading.scale, columns=column_names(estimator))
         return rows
 
-    feed = BatchFeed(X, read, wishes.batch_size)
+    feed = BatchFeed(X, read, batch_size_for(None, wishes.batch_size))
     try:
         reading = read_training_data(
             feed.head, wishes.likelihood, own_decoder=wishes.own_decoder, columns=column_names(estimator)
@@ -199,17 +201,12 @@ def offset_for(reading: Reading, units) -> np.ndarray | None:
 
 
 def _hold_out(num_rows, fraction, key):
-    num_held_out = _num_held_out(num_rows, fraction, num_rows)
-    if not num_held_out:
+    count = num_held_out(num_rows, fraction)
+    if not count:
         return np.arange(num_rows), None
     # NumPy's, from the same key: one program less to compile before the first step.
     shuffled = _generator(key).permutation(num_rows)
-    return np.sort(shuffled[num_held_out:]), np.sort(shuffled[:num_held_out])
-
-
-def _num_held_out(num_rows, fraction, most):
-    wanted = min(int(fraction * num_rows), most)
-    return wanted if wanted >= 10 else 0
+    return np.sort(shuffled[count:]), np.sort(shuffled[:count])
 
 
 def _generator(key):

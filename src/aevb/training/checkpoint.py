@@ -24,7 +24,7 @@ from aevb.files import parse_json, plain, written_whole
 from aevb.models.parameters import named_leaves
 from aevb.training.position import Position
 
-FORMAT = 2  # to be raised with every change of what a position holds, or of what a chunk is
+FORMAT = 3  # to be raised with every change of what a position holds, or of what a chunk is
 _ARRAYS = ("state", "best_state", "reports")  # of a position; all else is plain numbers
 
 

@@ -134,6 +134,7 @@ class Resident:
         validation_rows: Numbers of the rows that are held out; None for none.
         validation_source: Where those are, if not in `source`.
         names: What the rows are called in messages.
+        epochs_per_row: Epochs in one row of the history, shuffled together: of few rows an epoch is too short.
     """
 
     source: Source
@@ -142,7 +143,13 @@ class Resident:
     validation_rows: np.ndarray | None = None
     validation_source: Source | None = None
     names: RowNames = ROWS_OF_THE_DATA
+    epochs_per_row: int = 1
     end = "max_epochs"
+
+    @property
+    def plan(self) -> ChunkPlan:
+        """How the epochs of one row of the history are cut into chunks."""
+        return ChunkPlan.of(self.num_rows * self.epochs_per_row, self.batch_size)
 
     @property
     def num_rows(self) -> int:
@@ -162,12 +169,11 @@ class Resident:
         if self.validation_rows is not None:
             held_out = None if self.validation_source is None else self.validation_source.rows
             arrays += [self.validation_rows, *jax.tree.leaves(held_out)]
-        plan = ChunkPlan.of(self.num_rows, self.batch_size)
-        return checksum(arrays, f"{plan} {text}")
+        return checksum(arrays, f"{self.plan} {text}")
 
     def samples(self, max_epochs: int) -> int:
         """Return how many samples a run sees at the most."""
-        return max_epochs * ChunkPlan.of(self.num_rows, self.batch_size).samples_per_epoch
+        return -(-max_epochs // self.epochs_per_row) * self.plan.samples_per_epoch
 
     def first(self) -> tuple[Source, np.ndarray]:
         """Return all rows."""
@@ -175,13 +181,13 @@ class Resident:
 
     def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Give the epochs."""
-        for epoch in ChunkPlan.of(self.num_rows, self.batch_size).epochs(first, max_epochs):
-            yield epoch + 1, self.chunks(key, epoch)
+        for row in self.plan.epochs(first, -(-max_epochs // self.epochs_per_row)):
+            yield (row + 1) * self.epochs_per_row, self.chunks(key, row)
 
     def chunks(self, key: Array, epoch: int, first: int = 0) -> Iterator[Chunk]:
-        """Give the chunks of an epoch (from 0), without those whose number is below `first`."""
-        plan, rows = ChunkPlan.of(self.num_rows, self.batch_size), on_device(self.train_rows)
-        order = shuffle(key, epoch, self.num_rows)
+        """Give the chunks of a row of the history (from 0), without those whose number is below `first`."""
+        plan, rows = self.plan, on_device(self.train_rows)
+        order = shuffle(key, epoch, self.num_rows, self.epochs_per_row)
         for number in plan.chunks_of(epoch):
             if number >= first:
                 yield Chunk(number, plan, self.source, rows, order, self.names)
@@ -193,9 +199,9 @@ def streamed_chunk(number: int, plan: ChunkPlan, source: Source, names: RowNames
     return Chunk(number, plan, source, on_device(np.arange(N)), shuffle(key, number, N), names)
 
 
-def shuffle(key: Array, epoch: int, num_rows: int) -> Array:
-    """Return the order of an epoch; by NumPy, since JAX's permutation takes forty times as long."""
-    return on_device(generator(key, epoch).permutation(num_rows))
+def shuffle(key: Array, epoch: int, num_rows: int, repeats: int = 1) -> Array:
+    """Return the order of an epoch, or of several as one; by NumPy, since JAX's permutation is forty times slower."""
+    return on_device(generator(key, epoch).permutation(num_rows * repeats) % num_rows)
 
 
 def generator(key: Array, *numbers: int) -> np.random.Generator:

@@ -21,6 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from aevb.estimators import importance
+from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints, SaveError
 from aevb.training.chunk_steps import chunk_steps
 from aevb.training.diagnosis import DivergedError, check_finite, diagnose
@@ -30,6 +32,7 @@ from aevb.training.position import Position
 from aevb.training.progress import Progress
 from aevb.training.source import Source
 
+JUDGED_DRAWS, MAX_DRAWS = 1000, 16  # of z over all held-out rows, at least, and of each at the most
 MAX_HALVINGS = 5  # of the learning rate, when a number becomes none
 _COMPILER_OPTIONS = {
     # Saves a copy of each large weight matrix in every step of the scan (seen in the compiled program).
@@ -48,6 +51,8 @@ class Trained:
     stopped_because: str = "max_epochs"
     error: BaseException | None = None  # of data, or of a disk, that failed after something was learned
     halvings: int = 0  # of the learning rate
+    best_bound: float | None = None  # of held-out rows
+    best_path: tuple[int, ...] = ()  # rows of the history up to the best state, by learning rate
 
 
 def train(
@@ -99,7 +104,7 @@ def train_on(
     *,
     key: Array,
     max_epochs: int,
-    patience: int | None = None,
+    patience: int | Patience | None = None,
     progress: bool = False,
     callback: Callable[[dict], None] | None = None,
     checkpoints: Checkpoints | None = None,
@@ -116,7 +121,8 @@ def train_on(
         feed: The data.
         key: Random key of the run.
         max_epochs: Largest number of passes through the training rows.
-        patience: Epochs without a better held-out bound before the run ends; the best state is then given back.
+        patience: Rows of the history without a better held-out bound before the run ends, or a
+            :class:`~aevb.training.budget.Patience`; the best state is then given back.
         progress: Whether to show a progress bar.
         callback: Called with each epoch's row of the history.
         checkpoints: Where the run is saved, and goes on from if it was.
@@ -124,20 +130,23 @@ def train_on(
     Paper: Algorithm 1.
     """
     with nullcontext() if checkpoints is None else checkpoints.locked():
-        return _train_on(learner, state, feed, key, max_epochs, patience, progress, callback, checkpoints)
+        rule = patience if isinstance(patience, Patience) else Patience(patience)
+        return _train_on(learner, state, feed, key, max_epochs, rule, progress, callback, checkpoints)
 
 
 def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, callback, checkpoints) -> Trained:
     order_key, noise_key, held_out_key = jax.random.split(key, 3)
     now = Position(state)
+    judge = None if feed.held_out is None else partial(_judge, learner, *feed.held_out, held_out_key)
     if checkpoints is not None:
         report_of_a_step = cache(lambda: _report_of_a_step(learner, state, feed, noise_key))
         now = checkpoints.newest(now, lambda steps: _repeated(report_of_a_step(), steps))
-        if len(now.history) > max_epochs:
-            message = (
-                f"max_epochs={max_epochs}: the run that was saved has {len(now.history)} epochs, and stays as it is."
-            )
+        if now.history and now.history[-1]["epoch"] > max_epochs:
+            epochs = now.history[-1]["epoch"]
+            message = f"max_epochs={max_epochs}: the run that was saved has {epochs} epochs, and stays as it is."
             warnings.warn(message, UserWarning, stacklevel=4)
+    if judge is not None and patience.judges_start and not now.samples:
+        now = now.judged(judge(now.state)["validation_lower_bound"])
     begin = time.perf_counter() - now.seconds
     epoch, stopped_because, failure, can_save = 1, feed.end, None, True
 
@@ -145,10 +154,8 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
         row = {"epoch": epoch, "samples": now.samples}
         averages = jax.tree.map(lambda *values: float(np.mean(np.concatenate(values))), *now.reports)
         row |= _columns(averages)  # the bound and its terms, or what a learner has instead
-        if feed.held_out is not None:
-            generative, recognition = learner.models(now.state)
-            held_out = bound_terms(generative, recognition, *feed.held_out, held_out_key, *learner.row_bound)
-            row |= {f"validation_{name}": float(values.mean()) for name, values in _columns(held_out).items()}
+        if judge is not None:
+            row |= judge(now.state)
             if not np.isfinite(row["validation_lower_bound"]):
                 message = (
                     f"The held-out bound of epoch {epoch} is not finite: look for a strange row among those held out."
@@ -175,9 +182,11 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
                     now = record(now, epoch)
                     if callback is not None:
                         callback(now.history[-1])
-                if patience is not None and now.epochs_since >= patience:
-                    stopped_because = "converged"
-                    break
+                if patience.rows is not None and now.epochs_since >= patience.rows:
+                    if now.reductions >= patience.num_reductions or now.best_state is None:
+                        stopped_because = "converged"
+                        break
+                    now = now.with_reduced_step()
             bar.end()
     except KeyboardInterrupt:
         stopped_because = "interrupted"
@@ -204,7 +213,18 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
     if now.reports and not now.history and stopped_because in ("interrupted", "failed", "diverged"):
         now = record(now, epoch)  # of an epoch that may be days long, the part that was done
     best = now.state if now.best_state is None else now.best_state
-    return Trained(best, list(now.history), stopped_because, failure, now.halvings)
+    path = tuple(now.best_path) if now.best_bound is not None else (*now.path, now.rows_since)
+    return Trained(best, list(now.history), stopped_because, failure, now.halvings, now.best_bound, path)
+
+
+def _judge(learner, source, rows, key, state) -> dict[str, float]:
+    """Return the bound of held-out rows and its terms; few rows get more draws of z, so that their noise is small."""
+    generative, recognition = learner.models(state)
+    estimator, num_samples = learner.row_bound
+    if estimator is not importance:  # whose number of draws is part of the bound
+        num_samples = max(num_samples, min(MAX_DRAWS, -(-JUDGED_DRAWS // len(rows))))
+    terms = bound_terms(generative, recognition, source, rows, key, estimator, num_samples)
+    return {f"validation_{name}": float(values.mean()) for name, values in _columns(terms).items()}
 
 
 def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position:

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+REDUCTION = 0.25  # of the learning rate, when the held-out bound stops improving
+
 
 @dataclass(frozen=True)
 class Position:
@@ -23,7 +25,9 @@ class Position:
         best_state: With the best held-out bound; None if nothing is held out.
         best_bound: That bound.
         epochs_since: Epochs since then.
-        halvings: How often the learning rate was halved.
+        halvings: How often the learning rate was halved, because of numbers that were not finite.
+        path: Rows of the history that led to where the present learning rate began, for each of those before.
+        best_path: The same of the best state.
     """
 
     state: Any
@@ -37,6 +41,9 @@ class Position:
     best_bound: float | None = None
     epochs_since: int = 0
     halvings: int = 0
+    path: tuple[int, ...] = ()
+    best_path: tuple[int, ...] = ()
+    rows_since: int = 0  # rows of the history with the present learning rate
 
     def after(self, chunk, state, report, seconds: float) -> "Position":
         """Return the position after a chunk."""
@@ -52,13 +59,30 @@ class Position:
 
     def recorded(self, row: dict) -> "Position":
         """Return the position after an epoch's row of the history, with the best state if this is it."""
-        now = replace(self, history=(*self.history, row), reports=())
+        now = replace(self, history=(*self.history, row), reports=(), rows_since=self.rows_since + 1)
         bound = row.get("validation_lower_bound")
         if bound is None:
             return now
         if math.isfinite(bound) and (self.best_bound is None or bound > self.best_bound):
-            return replace(now, best_state=self.state, best_bound=bound, epochs_since=0)
+            best = {"best_state": self.state, "best_bound": bound, "best_path": (*self.path, now.rows_since)}
+            return replace(now, **best, epochs_since=0)
         return replace(now, epochs_since=self.epochs_since + 1)
+
+    @property
+    def reductions(self) -> int:
+        """How often the learning rate was reduced, because the held-out bound stopped improving."""
+        return len(self.path)
+
+    def judged(self, bound: float) -> "Position":
+        """Return the start of a run with its own held-out bound, the best so far."""
+        return replace(self, best_state=self.state, best_bound=bound) if math.isfinite(bound) else self
+
+    def with_reduced_step(self) -> "Position":
+        """Return to the best state, with a smaller learning rate."""
+        best = self.best_state
+        state = best._replace(learning_rate=self.state.learning_rate * REDUCTION)
+        path = (*self.best_path, *[0] * (self.reductions + 1 - len(self.best_path)))
+        return replace(self, state=state, path=path, rows_since=0, epochs_since=0)
 
     def with_half_the_step(self) -> "Position":
         """Return the position with half the learning rate."""

@@ -1,0 +1,84 @@
+"""What a run with default settings does beyond one ascent: it notices a collapsed model, and learns from all rows."""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+
+from aevb.estimators import with_terms
+from aevb.inference.diagnostics import active_codes
+from aevb.training.evaluation import rowwise
+from aevb.training.feed import Resident
+from aevb.training.loop import Trained, train_on
+from aevb.training.position import REDUCTION
+
+FEW_NATS = 0.1  # of KL divergence: with more, something is in the codes, and nobody has to look
+MAX_JUDGED = 1000  # rows
+WARM_UP_STEPS = 1000
+WARM_UP_WEIGHT = 0.1  # of the KL term
+COLLAPSED = (
+    "No latent variable is active: the codes do not depend on the data, and the model is no better than independent "
+    "columns. Another start with a warm-up of the KL term did not change that. Either the columns are independent, or "
+    "there is too little data; or try another latent_dim, hidden or learning_rate."
+)
+
+
+def is_collapsed(learner, trained: Trained, feed: Resident) -> bool:
+    """Whether no latent variable is active, by :func:`aevb.inference.diagnostics.active_codes`."""
+    judged = [row for row in trained.history if row.get("validation_lower_bound", -np.inf) == trained.best_bound]
+    row = (judged or trained.history)[-1]
+    divergence = row.get("validation_kl_divergence", row.get("kl_divergence"))
+    if divergence is None or not divergence < FEW_NATS:
+        return False
+    generative, recognition = learner.models(trained.state)
+    codes = rowwise(_posterior_mean, recognition, feed.source, feed.train_rows[:MAX_JUDGED])
+    return active_codes(codes, generative.latent_distribution()).num_active == 0
+
+
+def _posterior_mean(recognition, x):
+    return recognition(x).mean
+
+
+def warm_up(learner, state, feed: Resident, key: Array):
+    """Return the state after a thousand steps in which the KL term counts for a tenth.
+
+    What keeps a model collapsed is that its codes cost something before the decoder has learned to use them.
+    (Bowman et al., "Generating sentences from a continuous space", 2016, section 3.1.)
+    """
+    tempered = replace(learner, estimator=_tempered(learner.estimator))
+    rows = -(-WARM_UP_STEPS // (feed.plan.num_steps * feed.plan.num_chunks))
+    without = replace(feed, validation_rows=None)
+    return train_on(tempered, state, without, key=key, max_epochs=rows * feed.epochs_per_row).state
+
+
+@cache  # one function for one estimator, so that its compiled program is found again
+def _tempered(estimator):
+    def tempered(*arguments):
+        terms: Any = with_terms(estimator)(*arguments)
+        return terms.reconstruction - WARM_UP_WEIGHT * terms.kl_divergence
+
+    return tempered
+
+
+def relearn(learner, state, feed: Resident, key: Array, path: tuple[int, ...]) -> Trained | None:
+    """Learn from all rows, those held out too, for as long as the held-out rows said; None if that was cut short.
+
+    Args:
+        learner: With the number of all rows.
+        state: Where to start, with the first learning rate.
+        feed: All rows.
+        key: Random key.
+        path: Rows of the history for each learning rate, see :class:`~aevb.training.position.Position`.
+    """
+    trained, learning_rate = Trained(state), state.learning_rate
+    for number, rows in enumerate(path):
+        if rows:
+            state = trained.state._replace(learning_rate=learning_rate * REDUCTION**number)
+            part = jax.random.fold_in(key, number)
+            trained = train_on(learner, state, feed, key=part, max_epochs=rows * feed.epochs_per_row)
+        if trained.stopped_because not in (feed.end, "converged"):
+            return None
+    return trained
