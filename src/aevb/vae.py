@@ -37,7 +37,7 @@ from aevb.settings import check_feed, check_settings, has_a_bound, learns_from_b
 from aevb.tasks.methods import TaskMethods
 from aevb.tasks.observations import Missing
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
-from aevb.training.budget import AUTO, MAX_STEPS, SMALL, batch_size_for, budget_for
+from aevb.training.budget import AUTO, MAX_STEPS, SMALL, batch_size_for, budget_for, prior_precision
 from aevb.training.checkpoint import Checkpoints, mark_of_network, mark_of_optimizer
 from aevb.training.progress import ShareDone
 from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
@@ -120,7 +120,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         max_epochs="auto",
         validation_fraction="auto",
         patience="auto",
-        parameter_prior="normal",
+        parameter_prior="auto",
         prior=None,
         encoder=None,
         decoder=None,
@@ -633,9 +633,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         learner, state = self._start_learner(models, feed.num_rows, keys.learner)
         if self.learning_rate_ is None:
             size = batch_size_for(feed.num_rows, self.batch_size)
-            self.learning_rate_ = choose_step_size(
-                learner, state, source, numbers, key=keys.choice, batch_size=size
-            )
+            self.learning_rate_ = choose_step_size(learner, state, source, numbers, key=keys.choice, batch_size=size)
             state = state._replace(learning_rate=jnp.asarray(self.learning_rate_))
         return learner, state
 
@@ -654,8 +652,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 warnings.warn(COLLAPSED, UserWarning, stacklevel=3)
             return learner, trained
         held_out = feed.validation_rows if feed.validation_source is None else None
-        is_small = held_out is not None and feed.num_rows + len(held_out) < SMALL
-        if not is_small or self.validation_fraction != AUTO or trained.halvings:
+        if held_out is None or self.validation_fraction != AUTO or trained.halvings:
+            return learner, trained
+        if feed.num_rows + len(held_out) >= SMALL:
             return learner, trained
         rows = np.sort(np.concatenate([feed.train_rows, held_out]))
         whole = replace(feed, train_rows=rows, validation_rows=None)
@@ -683,7 +682,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             estimator=ESTIMATORS[self.estimator_],
             num_samples=self.num_samples,
             optimizer=self._optimizer(),
-            parameter_prior=self.parameter_prior == "normal" and is_known,
+            parameter_prior=prior_precision(num_data, self.parameter_prior),
         )
         return learner, learner.init(models, self.learning_rate_ or 0.0, key)
 

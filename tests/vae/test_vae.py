@@ -212,7 +212,7 @@ def test_history(binary):
     for row in binary.history_:
         bounds = {"lower_bound", "reconstruction", "kl_divergence"}
         assert set(row) == {"epoch", "samples", "seconds", *bounds, *(f"validation_{name}" for name in bounds)}
-        assert row["samples"] == 180 * row["epoch"]  # 20 are held out
+        assert row["samples"] == 160 * row["epoch"]  # 40 are held out
     assert binary.history_[-1]["lower_bound"] > binary.history_[0]["lower_bound"]
     assert binary.stopped_because_ == "max_epochs"
 

@@ -28,7 +28,7 @@ _FILES = {
     "report.html": "the report, with all of this",
 }
 _ENDINGS = {
-    "converged": ", the last {patience} without improvement",
+    "converged": ", until the held-out bound stopped improving",
     "interrupted": ", then interrupted",
     "diverged": ", then the loss diverged",
 }
@@ -246,7 +246,7 @@ def _say_numbers(talk, metrics, vae, seconds):
             "only with others for grey levels, not with those for binarized data."
         )
     units = metrics["active_units"]
-    ended = _ENDINGS.get(vae.stopped_because_, "").format(patience=vae.patience)
+    ended = _ENDINGS.get(vae.stopped_because_, "")
     learning, epochs = metrics["training_seconds"], metrics["epochs"]
     talk.say(
         f"\n{units['value']} of {units['of']} latent variables active. "

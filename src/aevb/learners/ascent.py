@@ -29,7 +29,8 @@ class Ascent(ABC):
         estimator: Bound of one datapoint, see :mod:`aevb.estimators`.
         num_samples: L.
         optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
-        parameter_prior: Whether the prior N(0, I) on all parameters counts (MAP) or not (maximum likelihood). Where
+        parameter_prior: Precision of the prior on all parameters (MAP): 1, or True, for N(0, I), 0 for none (maximum
+            likelihood). Where
             the weights have a posterior the prior belongs to the bound, and this has no effect.
     """
 
@@ -38,7 +39,7 @@ class Ascent(ABC):
     estimator: Callable = sgvb_b
     num_samples: int = 1
     optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
-    parameter_prior: bool = True
+    parameter_prior: float = 1.0
 
     # See :class:`aevb.learners.protocol.Capabilities`; these are what most learners say.
     title: ClassVar[str]
@@ -84,7 +85,7 @@ class Ascent(ABC):
         return start(split(models), self._map_optimizer(), learning_rate, self.start_memory(models, key))
 
     def log_parameter_prior(self, state: LearnerState) -> Array | float:
-        """Return log N(parameters; 0, I) up to a constant; of a posterior over weights its divergence from the prior.
+        """Return the prior's log density up to a constant; of a posterior over weights its divergence from the prior.
 
         Paper: §5.
         """
@@ -93,7 +94,8 @@ class Ascent(ABC):
             return -generative.kl()
         if not self.parameter_prior:
             return 0.0
-        return -sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(state.parameters)) / 2
+        squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(state.parameters))
+        return -self.parameter_prior * squares / 2
 
     def _pair(self, state: LearnerState, parameters: Any = None) -> tuple:
         """Return the learned pair, with the parameters of the state or with others."""
@@ -104,14 +106,14 @@ class Ascent(ABC):
         return ascend(state, self._map_optimizer(), objective)
 
     def _map_optimizer(self):
-        """Return the optimizer with the gradient of log N(parameters; 0, I) / N, which is a weight decay of 1/N.
+        """Return the optimizer with the gradient of log N(parameters; 0, I / precision) / N, a weight decay.
 
         Without the prior the decay is zero, and the optimizer's memory still has the same form.
 
         Paper: §5.
         """
-        has_decay = self.parameter_prior and not self.has_weight_posterior
-        return with_weight_decay(self.optimizer, 1 / self.num_data if has_decay else 0.0)
+        precision = 0.0 if self.has_weight_posterior else float(self.parameter_prior)
+        return with_weight_decay(self.optimizer, precision / self.num_data)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import equinox as eqx
 import numpy as np
 
 from aevb.arrays import on_device
-from aevb.models.conditionals import GaussianMLP, Rescaled
+from aevb.models.conditionals import Conditional, Rescaled
+from aevb.networks import MLP
 
 MIRRORED = ("gelu", "relu", "silu", "softplus", "identity")  # activations with f(a) - f(-a) = a, or a multiple of it
 NUM_FOLDS = 5
@@ -65,10 +66,11 @@ def start_linear(models: tuple, rows: np.ndarray) -> tuple:
 
 
 def _fits(part):
-    if not isinstance(part, Rescaled) or not isinstance(part.conditional, GaussianMLP):
+    if not isinstance(part, Rescaled) or not isinstance(part.conditional, Conditional):
         return False
     network = part.conditional.network
-    return part.conditional.mean == "identity" and (network.activation in MIRRORED or len(network.layers) == 1)
+    is_mirrored = isinstance(network, MLP) and (network.activation in MIRRORED or len(network.layers) == 1)
+    return is_mirrored and part.conditional.family == "gaussian"
 
 
 def _is_wide_enough(network, rank):

@@ -52,7 +52,7 @@ def measure(vae: VAE, trial: Trial, seed: int) -> dict:
     metrics |= {
         "data": trial.dataset.name,
         "likelihood": vae.likelihood_,
-        "epochs": len(vae.history_),
+        "epochs": vae.history_[-1]["epoch"],
         "stopped_because": vae.stopped_because_,
         "training_seconds": vae.history_[-1]["seconds"],
     }

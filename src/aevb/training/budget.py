@@ -12,6 +12,7 @@ PATIENCE_EPOCHS = 10  # likewise
 PATIENCE_STEPS = 1_000
 STEPS_PER_ROW = 50  # of the history, at least: held-out rows are judged that often
 SMALL = 1_000  # rows; with fewer, batches are smaller, more rows are held out, and these are learned from in the end
+SMALL_PRECISION = 10.0  # of the parameters' prior
 BATCH_SIZES = 32, 100
 HELD_OUT_SHARES = 0.1, 0.2  # of many and of few rows
 MIN_ROWS = 20  # with fewer nothing is held out
@@ -60,6 +61,18 @@ def num_held_out(num_rows: int, fraction: float | str, most: int | None = None) 
     few, many = HELD_OUT_SHARES
     wanted = max(int(few * num_rows), min(int(many * num_rows), SMALL // 10))
     return min(wanted, most) if num_rows >= MIN_ROWS else 0
+
+
+def prior_precision(num_rows: int | None, prior: str | None) -> float:
+    """Return the precision of the parameters' prior: 1, or 10 with few rows; 0 for none, or if N is unknown.
+
+    Example:
+        >>> prior_precision(200, "auto"), prior_precision(200, "normal"), prior_precision(None, "auto")
+        (10.0, 1.0, 0.0)
+    """
+    if prior is None or num_rows is None:
+        return 0.0
+    return SMALL_PRECISION if prior == AUTO and num_rows < SMALL else 1.0
 
 
 def budget_for(
