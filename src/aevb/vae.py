@@ -616,6 +616,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """The class of the learner, which says what it can do; see :class:`aevb.learners.Capabilities`."""
         return learner_kind(self.learner, self.amortized)
 
+    def _is_standardized(self):
+        named = LIKELIHOODS.get(self.likelihood_)
+        return self.decoder is None and named is not None and named.standardize
+
     def _budget(self, feed):
         size = batch_size_for(feed.num_rows, self.batch_size)
         # The epochs of an iterator are as long as they are.
@@ -682,7 +686,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             estimator=ESTIMATORS[self.estimator_],
             num_samples=self.num_samples,
             optimizer=self._optimizer(),
-            parameter_prior=prior_precision(num_data, self.parameter_prior),
+            parameter_prior=prior_precision(num_data, self.parameter_prior, is_standardized=self._is_standardized()),
         )
         return learner, learner.init(models, self.learning_rate_ or 0.0, key)
 

@@ -211,7 +211,7 @@ SETTINGS: dict[str, Setting] = {
         "auto",
         """
         ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum likelihood,
-        ``"auto"`` for N(0, I), or with fewer than 1,000 rows, which overfit sooner, a variance of 0.1.
+        ``"auto"`` for N(0, I), or with fewer than 1,000 rows of real numbers a variance of 0.1.
         Full VB has the prior N(0, I) on the decoder's weights, and none on the encoder's.
         """,
         choices=("auto", "normal", None),

@@ -63,16 +63,20 @@ def num_held_out(num_rows: int, fraction: float | str, most: int | None = None) 
     return min(wanted, most) if num_rows >= MIN_ROWS else 0
 
 
-def prior_precision(num_rows: int | None, prior: str | None) -> float:
+def prior_precision(num_rows: int | None, prior: str | None, *, is_standardized: bool) -> float:
     """Return the precision of the parameters' prior: 1, or 10 with few rows; 0 for none, or if N is unknown.
 
+    The narrower one is for standardized columns: the logits of binary ones need larger weights.
+
     Example:
-        >>> prior_precision(200, "auto"), prior_precision(200, "normal"), prior_precision(None, "auto")
-        (10.0, 1.0, 0.0)
+        >>> prior_precision(200, "auto", is_standardized=True), prior_precision(200, "normal", is_standardized=True)
+        (10.0, 1.0)
+        >>> prior_precision(200, "auto", is_standardized=False), prior_precision(None, "auto", is_standardized=True)
+        (1.0, 0.0)
     """
     if prior is None or num_rows is None:
         return 0.0
-    return SMALL_PRECISION if prior == AUTO and num_rows < SMALL else 1.0
+    return SMALL_PRECISION if prior == AUTO and is_standardized and num_rows < SMALL else 1.0
 
 
 def budget_for(

@@ -1,0 +1,51 @@
+"""A deep Gaussian model that starts as factor analysis or PCA is that model exactly."""
+
+import jax
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from aevb.models import assemble
+from aevb.models.linear_start import MIN_VARIANCE, fit_linear, linear_network, start_linear
+from aevb.networks import MLP, initialize
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 2)) @ RNG.normal(size=(2, 5)) + 0.5 * RNG.normal(size=(200, 5))
+X = (X - X.mean(0)) / X.std(0)
+UNITS = np.zeros(5, np.float32), np.ones(5, np.float32)
+
+
+@pytest.mark.parametrize("hidden", [(), (8,), (9, 12)])
+def test_a_network_of_mirrored_units_is_a_linear_map(hidden):
+    matrix, bias, x = RNG.normal(size=(3, 4)), RNG.normal(size=3), RNG.normal(size=4)
+    network = initialize(MLP(4, hidden, 3, "gelu"), jax.random.key(0))
+    np.testing.assert_allclose(linear_network(network, matrix, bias)(x), matrix @ x + bias, rtol=1e-4, atol=1e-5)
+
+
+def test_the_bound_at_the_start_is_the_log_likelihood_of_the_linear_model():
+    """The posterior is diagonal and in the encoder's family, so log p(x, z) - log q(z|x) is log p(x) for every z."""
+    models = assemble((5, 2, (10,)), "gaussian", "gelu", UNITS, "glorot", jax.random.key(0))
+    generative, recognition = start_linear(models, X)
+    linear = fit_linear(X, 2)
+    covariance = linear.weight @ linear.weight.T + np.diag(linear.variances)
+    expected = multivariate_normal(linear.bias, covariance).logpdf(X)
+    x = X.astype(np.float32)
+
+    @jax.jit
+    def log_ratio(x, key):
+        q = recognition(x)
+        z = q.sample(key)
+        return generative.log_joint(x, z) - q.log_prob(z)
+
+    for seed in range(2):
+        found = jax.vmap(log_ratio)(x, jax.random.split(jax.random.key(seed), len(x)))
+        np.testing.assert_allclose(found, expected, atol=2e-3)
+    assert expected.mean() > multivariate_normal(np.zeros(5), np.eye(5)).logpdf(X).mean() + 1
+
+
+def test_what_cannot_be_linear_stays_as_it_is():
+    for setting in (((5, 2, (3,)), "gaussian", "gelu"), ((5, 2, (10,)), "gaussian", "tanh")):
+        models = assemble(*setting, UNITS, "glorot", jax.random.key(0))
+        assert start_linear(models, X) is models
+    assert fit_linear(X, 7).weight.shape == (5, 7)
+    assert fit_linear(X, 2).variances.min() >= MIN_VARIANCE
