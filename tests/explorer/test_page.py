@@ -10,7 +10,7 @@ from aevb.explorer import write_page
 
 pytestmark = pytest.mark.thorough
 
-COMPLETED = "document.getElementById('completion-words').textContent.includes('draws count')"
+COMPLETED = "document.getElementById('completion-words').textContent.includes('draws are effective')"
 
 
 def written(text):
