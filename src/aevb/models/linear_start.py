@@ -6,13 +6,15 @@ that a deep model can begin there, with its codes in use, and learn what is not 
 """
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 
 from aevb.arrays import on_device
 from aevb.models.conditionals import Conditional, Rescaled
+from aevb.models.generative import GenerativeModel
+from aevb.models.recognition import RecognitionModel
 from aevb.networks import MLP
 
 MIRRORED = ("gelu", "relu", "silu", "softplus", "identity")  # activations with f(a) - f(-a) = a, or a multiple of it
@@ -35,7 +37,9 @@ class LinearModel(NamedTuple):
         return 1 + np.sum(self.weight**2 / self.variances[:, None], axis=0)
 
 
-def start_linear(models: tuple, rows: np.ndarray) -> tuple:
+def start_linear(
+    models: tuple[GenerativeModel, RecognitionModel], rows: np.ndarray
+) -> tuple[GenerativeModel, RecognitionModel]:
     """Return the models with weights that make them the best linear model of the rows, where that is possible.
 
     It is possible for Gaussian encoders and decoders with standardized columns, mirrored activations and hidden layers
@@ -46,7 +50,8 @@ def start_linear(models: tuple, rows: np.ndarray) -> tuple:
         rows: (n, D), in the units of the data.
     """
     generative, recognition = models
-    decoder, encoder = generative.decoder, recognition.encoder
+    decoder: Any = generative.decoder
+    encoder: Any = recognition.encoder
     if not (_fits(decoder) and _fits(encoder)) or len(rows) < 2 * NUM_FOLDS or rows.shape[1] < 2:
         return models
     latent_dim = encoder.conditional.network.layers[-1].weight.shape[0] // 2
