@@ -26,7 +26,13 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
     vae = VAE(**arguments)
     vae._check_parameters()
     fitted = {"n_features_in_": data_dim, "likelihood_": vae.likelihood, "scale_": 1 / 255, "seed_": 0, "offset_": None}
-    fitted |= {"learning_rate_": 1e-3, "stopped_because_": "max_epochs", "history_": [], "likelihood_reason_": ""}
+    fitted |= {
+        "learning_rate_": 1e-3,
+        "stopped_because_": "max_epochs",
+        "history_": [],
+        "likelihood_reason_": "",
+        "dispersion_": 0.0,
+    }
     for name, value in fitted.items():
         setattr(vae, name, value)
     if vae.likelihood == "gaussian" and units is None:
