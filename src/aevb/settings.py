@@ -1,133 +1,268 @@
-"""What the arguments of `VAE` may be, and which of its methods they leave."""
+"""The arguments of `VAE`: what each is called, its default, what it may be, and what it means.
 
-from importlib import import_module
+This is the one description of them: the constructor's checks, the options of `aevb fit`, `config.toml` and the
+docstring of `VAE` are made from it. It imports only Python's own modules, so that `aevb --help` does not load JAX.
+"""
 
-import jax
-import numpy as np
-import optax
-from numpyro.distributions import Distribution
+import inspect
+import textwrap
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from aevb.arguments import check_parameter, read_random_state
-from aevb.errors import WrongTypeError, shown
-from aevb.learners import Ascent, learner_kind
-from aevb.models import POSTERIORS, check_real_support
-from aevb.vae_settings import SETTINGS, Setting
+MAX_WIDTH = 10**6  # of a layer: no machine has the memory for more
+_PLACE = "Args: described in :mod:`aevb.settings`."
 
 
-def check_settings(vae) -> None:
-    """Refuse arguments of a `VAE` that cannot be used.
+@dataclass(frozen=True)
+class Setting:
+    """One argument.
 
-    Raises:
-        ValueError: Naming the argument, what was given, and what is allowed.
+    Args:
+        default: Its default.
+        help: What it means, as the docstring has it.
+        kind: ``int``, ``float``, ``bool`` or ``str``: the type of a value that can be written down; None for what only
+            Python can give.
+        choices: Values that are allowed besides, or instead of, those of the kind.
+        registry: ``"module:collection"`` of allowed names.
+        low: Smallest allowed number.
+        high: Largest allowed number.
+        above: A number that is just too small.
+        largest: A limit that is mentioned only where it is exceeded.
+        several: Whether it may be a sequence of such values.
     """
-    given = vae.get_params(deep=False)
-    for name, setting in SETTINGS.items():
-        _CHECKS.get(name, _check_value)(name, setting, given[name])
-    if vae.forgetting and vae.optimizer != "adagrad":
-        raise ValueError(f"forgetting={vae.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
-    kind = learner_kind(vae.learner, bool(vae.amortized))
-    if vae.estimator not in kind.estimators:
-        check_parameter(f"estimator ({kind.argument})", vae.estimator, choices=kind.estimators)
-    if kind.needs_real_latents and vae.prior is None:
-        prior = POSTERIORS[vae.get_params()["posterior"]].prior
-        jax.eval_shape(lambda: check_real_support(prior(2)))  # traced: nothing is compiled
-    if vae.get_params()["posterior"] == "dirichlet" and vae.latent_dim == 1:
-        raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
-    if vae.encoder is not None and not kind.needs_encoder:
-        raise ValueError(
-            f"encoder: {kind.argument} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
-        )
+
+    default: Any
+    help: str
+    kind: type | None = str
+    choices: tuple = ()
+    registry: str | None = None
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    largest: float | None = None
+    several: bool = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "help", " ".join(self.help.split()))
+
+    @property
+    def plain_help(self) -> str:
+        """What it means, without the markup of code."""
+        return self.help.replace("`", "").replace('"', "")
 
 
-def _check_value(name: str, setting: Setting, value) -> None:
-    """Refuse a value that its description does not allow."""
-    if setting.kind is None or (value is None and setting.default is None):
-        return
-    for item in np.ravel(np.asarray(value, dtype=object)).tolist() if setting.several else [value]:
-        if setting.kind is bool:
-            if not isinstance(item, bool | np.bool_):
-                raise ValueError(f"{name}={shown(item)} has to be True or False.")
-        elif setting.kind is str:
-            check_parameter(name, item, choices=(*setting.choices, *_names(setting.registry)))
-        else:
-            limits = {limit: getattr(setting, limit) for limit in ("low", "high", "above", "largest")}
-            check_parameter(name, item, choices=setting.choices, kind=setting.kind, **limits)
-
-
-def _names(registry):
-    """Return the names in a registry that is given as ``"module:collection"``."""
-    if registry is None:
-        return ()
-    module, name = registry.split(":")
-    return getattr(import_module(module), name)
-
-
-def _check_optimizer(name, setting, value):
-    if not isinstance(value, optax.GradientTransformation):
-        _check_value(name, setting, value)
-
-
-def _check_part(name, setting, part):
-    is_distribution = isinstance(part, Distribution)  # which is a function too, of random keys
-    if not (part is None or (is_distribution and name == "prior") or (callable(part) and not is_distribution)):
-        raise WrongTypeError(
-            f"{name}={shown(part)}: give an Equinox module, or a function, that returns a numpyro distribution."
-        )
-
-
-# What values are allowed that cannot be written down.
-_CHECKS = {
-    "optimizer": _check_optimizer,
-    "prior": _check_part,
-    "encoder": _check_part,
-    "decoder": _check_part,
-    "random_state": lambda name, setting, value: read_random_state(value),
+SETTINGS: dict[str, Setting] = {
+    "latent_dim": Setting(2, "J, number of latent variables.", int, low=1, largest=MAX_WIDTH),
+    "likelihood": Setting(
+        "auto",
+        """
+        p(x|z). ``"bernoulli"`` for data in [0, 1]: for binary data the bound is one on log p(x) in nats;
+        for grey levels it is the average bound over random binarizations with these probabilities, and
+        comparable with neither binary nor continuous results. ``"gaussian"`` for real data; columns are
+        standardized inside, the bound is on the density in the units of X (of bytes that are grey levels,
+        k/255). ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper. ``"auto"``,
+        chosen by looking at X: Bernoulli for 0 and 1 and for grey levels that are mostly near 0 and 1, as
+        ink on paper; sigmoid-Gaussian for other grey levels, as photographs; Gaussian for all else.
+        ``likelihood_`` and ``likelihood_reason_`` tell which, and why.
+        """,
+        choices=("auto",),
+        registry="aevb.models:NAMED_LIKELIHOODS",
+    ),
+    "hidden": Setting(
+        (500,),
+        """
+        Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
+        order.
+        """,
+        int,
+        low=1,
+        largest=MAX_WIDTH,
+        several=True,
+    ),
+    "activation": Setting(
+        "gelu",
+        """
+        Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
+        """,
+        registry="aevb.networks:ACTIVATIONS",
+    ),
+    "posterior": Setting(
+        "gaussian",
+        """
+        The family of q(z|x): ``"gaussian"``, with diagonal covariance, ``"full-gaussian"``, ``"flow"``
+        (coupling layers), or one of independent variables: ``"laplace"``, ``"student-t"`` (more than 2
+        degrees of freedom, so that means and variances exist), ``"logistic"``, ``"gumbel"``,
+        ``"lognormal"``, ``"gamma"``, ``"weibull"``, ``"exponential"``, ``"beta"``; or ``"dirichlet"``, with
+        z on the simplex.
+        """,
+        registry="aevb.models:POSTERIORS",
+    ),
+    "amortized": Setting(
+        True,
+        """
+        Whether an encoder gives q(z|x). If not, each training row has a q(z) of its own, improved at each
+        visit, and `transform`, `posterior` and `score` find that of any row by ascent on its bound, in a
+        thousand steps; nothing is held out, and learning runs for `max_epochs`.
+        """,
+        bool,
+    ),
+    "learner": Setting(
+        "aevb",
+        """
+        ``"aevb"``; ``"full-vb"``, which learns a posterior over the decoder's weights instead of one value,
+        for small data: predictions average over it; or an alternative of the paper's experiments:
+        ``"wake-sleep"``, with the same networks, or ``"mcem"``, Monte Carlo EM, which has no encoder: it
+        runs for `max_epochs`, and what needs q(z|x) is done by Hybrid Monte Carlo or refused.
+        """,
+        registry="aevb.learners:LEARNERS",
+    ),
+    "estimator": Setting(
+        "sgvb-b",
+        """
+        ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Where KL(q‖p) has no closed
+        form, ``"sgvb-a"``, which samples it, is used instead of ``"sgvb-b"``; ``estimator_`` tells.
+        Wake-sleep evaluates held-out rows by it and learns without; Monte Carlo EM does not use it; full VB
+        has the first two, which are eqs. (24) and (22) of the paper.
+        """,
+        registry="aevb.estimators:ESTIMATORS",
+    ),
+    "num_samples": Setting(1, "L, draws of z for each datapoint and step.", int, low=1),
+    "batch_size": Setting(
+        "auto",
+        """
+        M, datapoints in a step. ``"auto"``: 100, or with few rows a tenth of them, but no fewer than 32.
+        """,
+        int,
+        choices=("auto",),
+        low=1,
+    ),
+    "optimizer": Setting(
+        "adam",
+        """
+        ``"adam"``, ``"adagrad"``, ``"sgd"``, or an optax transformation with its own learning rate.
+        """,
+        registry="aevb.learners:OPTIMIZERS",
+    ),
+    "learning_rate": Setting(
+        None,
+        """
+        None for the best known default; with ``"adagrad"`` it is then chosen from {0.01, 0.02, 0.1} by the
+        first iterations on the training set, as in the paper. The updates of an optax transformation are
+        multiplied by it.
+        """,
+        float,
+        above=0,
+    ),
+    "forgetting": Setting(
+        0.0,
+        """
+        For streams that change: the share of its sums that ``"adagrad"`` forgets in each step, say 0.001 to
+        look back on a thousand steps. With 0 its steps shrink forever. Adam forgets by itself.
+        """,
+        float,
+        low=0,
+        high=1,
+    ),
+    "init": Setting(
+        "auto",
+        """
+        ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance. ``"auto"``: Glorot's, and where x
+        and z are Gaussian, weights that make the model the best linear one (factor analysis or PCA) to begin
+        with.
+        """,
+        choices=("auto",),
+        registry="aevb.networks:INITIALIZATIONS",
+    ),
+    "max_epochs": Setting(
+        "auto",
+        """
+        Largest number of passes through the data. ``"auto"``: 100, or as many as make 10,000 steps if
+        held-out rows can end learning earlier; a row of the history is then at least 50 steps. With fewer
+        than 1,000 rows the model is learned once more at the end, from all rows, for as long as the held-out
+        rows found best.
+        """,
+        int,
+        choices=("auto",),
+        low=1,
+    ),
+    "validation_fraction": Setting(
+        "auto",
+        """
+        Share of the rows held out to detect convergence; 0 for none. Fewer than ten such rows are not held
+        out. ``"auto"``: a tenth; of fewer than 1,000 rows 100 or a fifth, of fewer than 20 none.
+        """,
+        float,
+        choices=("auto",),
+        low=0,
+        high=0.9,
+    ),
+    "patience": Setting(
+        "auto",
+        """
+        Epochs without a better held-out bound after which learning stops; the best parameters are kept.
+        None to go on to `max_epochs`. ``"auto"``: 10, or as many as make 1,000 steps; before it stops,
+        learning goes on from the best parameters with a quarter of the learning rate, twice.
+        """,
+        int,
+        choices=("auto", None),
+        low=1,
+    ),
+    "parameter_prior": Setting(
+        "auto",
+        """
+        ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum likelihood,
+        ``"auto"`` for N(0, I), or with fewer than 1,000 rows of real numbers a variance of 0.1.
+        Full VB has the prior N(0, I) on the decoder's weights, and none on the encoder's.
+        """,
+        choices=("auto", "normal", None),
+    ),
+    "prior": Setting(
+        None,
+        """
+        p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for
+        the one that matches the posterior: N(0, I), or the family's standard member, such as Gamma(1, 1),
+        Beta(1, 1) or a Dirichlet distribution with concentrations 1.
+        """,
+        kind=None,
+    ),
+    "encoder": Setting(
+        None,
+        """
+        Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
+        """,
+        kind=None,
+    ),
+    "decoder": Setting(
+        None,
+        """
+        Your own network for p(x|z): an Equinox module from one z to a numpyro distribution.
+        """,
+        kind=None,
+    ),
+    "random_state": Setting(0, "As in scikit-learn, but 0 by default: the same data give the same model.", int),
+    "progress": Setting(
+        True,
+        """
+        Whether to show a progress bar. Copies by scikit-learn's ``clone``, as inside ``GridSearchCV``, show
+        none.
+        """,
+        kind=None,
+    ),
 }
 
 
-def check_feed(kind: type[Ascent], num_rows: int | None, is_resident: bool) -> None:
-    """Refuse data that a learner cannot learn from.
-
-    Args:
-        kind: The learner.
-        num_rows: N, or None if it is unknown.
-        is_resident: Whether all rows are in memory.
-    """
-    if kind.keeps_rows and not is_resident:
-        raise ValueError(f"{kind.argument} keeps something for each row, and needs data that fit into memory.")
-    if kind.needs_num_data and num_rows is None:
-        raise ValueError(f"{kind.argument} weighs the prior against N datapoints, and N is unknown for an iterator.")
+Estimator = TypeVar("Estimator", bound=type)
 
 
-def has_a_bound(vae) -> bool:
-    """Whether rows have a lower bound; raises an AttributeError with the reason if not."""
-    kind = _kind_if_valid(vae)
-    if kind is not None and not kind.has_bound:
-        raise AttributeError(
-            f"{kind.argument} learns no encoder, so there is no bound. transform(X) gives posterior means, "
-            'log_likelihood(X, method="hmc") estimates log p(x).'
+def with_arguments(estimator: Estimator) -> Estimator:
+    """Write the arguments into the docstring of a class, where it refers to this module."""
+    document = inspect.cleandoc(estimator.__doc__ or "")
+    assert _PLACE in document
+    lines = [
+        textwrap.fill(
+            f"{name}: {setting.help}", 112, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
         )
-    return True
-
-
-def learns_from_batches(vae) -> bool:
-    """Whether batches that are seen once teach anything; raises an AttributeError with the reason if not."""
-    kind = _kind_if_valid(vae)
-    if kind is not None and kind.keeps_rows:
-        raise AttributeError(
-            f"{kind.argument} keeps something for each training row and improves it at each visit, so it cannot learn "
-            "from batches that are seen once. Call fit(X), or set learner='aevb' and amortized=True."
-        )
-    if kind is not None and kind.needs_num_data:
-        raise AttributeError(
-            f"{kind.argument} weighs its prior against the size of the data set, which is unknown for batches that are "
-            "seen once. Call fit(X) with all rows."
-        )
-    return True
-
-
-def _kind_if_valid(vae):
-    try:
-        return learner_kind(vae.learner, vae.amortized)
-    except (ValueError, TypeError):
-        return None  # the method, when called, says what is wrong
+        for name, setting in SETTINGS.items()
+    ]
+    estimator.__doc__ = document.replace(_PLACE, "\n".join(["Args:", *lines]))
+    return estimator

@@ -273,7 +273,7 @@ def test_links_to_files_are_read(folder, fitted, tmp_path):
 
 
 def test_many_layers_load(tmp_path, monkeypatch):
-    monkeypatch.setattr("aevb.vae.train_on", lambda learner, state, *_, **__: Trained(state))
+    monkeypatch.setattr("aevb.vae.estimator.train_on", lambda learner, state, *_, **__: Trained(state))
     folder = VAE(hidden=(3,) * 10, progress=False).fit(X).save(tmp_path / "model")
     assert len(load(folder).generative_.decoder.network.layers) == 11
 

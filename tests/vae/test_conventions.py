@@ -4,7 +4,7 @@ import pickle
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from aevb.conventions import SilentCopies, Unsaved, available_if, unchanged_on_error
+from aevb.vae.conventions import SilentCopies, Unsaved, available_if, unchanged_on_error
 
 
 def check_open(instance):

@@ -9,9 +9,9 @@ import numpyro.distributions as dist
 import optax
 import pytest
 
-from aevb import VAE, vae_settings
-from aevb.settings import _names, check_settings, has_a_bound, learns_from_batches
-from aevb.vae_settings import SETTINGS
+from aevb import VAE, settings
+from aevb.settings import SETTINGS
+from aevb.vae.checks import _names, check_settings, has_a_bound, learns_from_batches
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_the_description_feeds_the_docstring():
 
 def test_the_description_loads_nothing():
     """Or `aevb --help` would wait for JAX."""
-    source = Path(vae_settings.__file__).read_text(encoding="utf-8")
+    source = Path(settings.__file__).read_text(encoding="utf-8")
     imported = {
         line.split()[1].partition(".")[0] for line in source.splitlines() if line.startswith(("import", "from"))
     }

@@ -134,7 +134,7 @@ def test_columns_of_a_large_file_are_standardized(tmp_path):
 
 @pytest.mark.usefixtures("no_memory")
 def test_bad_files_are_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("aevb.vae.train_on", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr("aevb.vae.estimator.train_on", lambda *_, **__: pytest.fail("work was done"))
     bad = X[:2000].copy()
     bad[1234, 5] = np.nan
     vae = small()

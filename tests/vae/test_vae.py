@@ -234,14 +234,14 @@ def test_history(binary):
 )
 def test_automatic_likelihood(X, likelihood, scale, monkeypatch):
     if X.dtype not in (np.float32, np.float64, np.uint8):  # each type of number has a program of its own
-        monkeypatch.setattr("aevb.vae.train_on", lambda learner, state, *_, **__: Trained(state))
+        monkeypatch.setattr("aevb.vae.estimator.train_on", lambda learner, state, *_, **__: Trained(state))
     vae = small(max_epochs=1).fit(X)
     assert (vae.likelihood_, vae.scale_) == (likelihood, scale)
     assert np.isfinite(vae.score(X))
 
 
 def test_halvings_of_the_learning_rate_are_told(monkeypatch):
-    monkeypatch.setattr("aevb.vae.train_on", lambda learner, state, *_, **__: Trained(state, halvings=2))
+    monkeypatch.setattr("aevb.vae.estimator.train_on", lambda learner, state, *_, **__: Trained(state, halvings=2))
     assert small(learning_rate=0.02).fit(BINARY).learning_rate_ == 0.005
 
 
@@ -398,8 +398,8 @@ def test_own_decoder_has_its_own_support():
     ],
 )
 def test_own_parts_that_do_not_fit_are_refused_before_work(parts, error, words, monkeypatch):
-    monkeypatch.setattr("aevb.vae.train", refuse_to_train)
-    monkeypatch.setattr("aevb.vae.train_on", refuse_to_train)
+    monkeypatch.setattr("aevb.vae.estimator.train", refuse_to_train)
+    monkeypatch.setattr("aevb.vae.estimator.train_on", refuse_to_train)
     with pytest.raises(error, match=words):
         small(**parts()).fit(REAL)
 
@@ -545,8 +545,8 @@ def with_value(value, dtype=float):
     ],
 )
 def test_bad_data(X, arguments, words, monkeypatch):
-    monkeypatch.setattr("aevb.vae.train", refuse_to_train)
-    monkeypatch.setattr("aevb.vae.train_on", refuse_to_train)
+    monkeypatch.setattr("aevb.vae.estimator.train", refuse_to_train)
+    monkeypatch.setattr("aevb.vae.estimator.train_on", refuse_to_train)
     for method in ("fit", "partial_fit"):
         with pytest.raises(ValueError, match=words):
             getattr(small(**arguments), method)(X)

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from aevb.cli.talk import whole
-from aevb.vae_settings import SETTINGS, Setting
+from aevb.settings import SETTINGS, Setting
 
 OPTIONS: dict[str, Setting] = {name: setting for name, setting in SETTINGS.items() if setting.kind is not None}
 NONE = "none"  # the word for None, on the command line and in `config.toml`

@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
 from aevb.arguments import check_parameter, read_random_state
-from aevb.conventions import SilentCopies, Unsaved, as_output, available_if, unchanged_on_error
 from aevb.data.checks import check_rows, minus
 from aevb.data.reading import column_names, read_array, read_matrix, read_training_data
 from aevb.data.training_data import Wishes, offset_for, open_training_data, units_for
@@ -33,15 +32,16 @@ from aevb.memory import check_memory
 from aevb.models import LIKELIHOODS, OWN_PARTS, Conversion, Numbers, assemble, check_models, has_real_support, split
 from aevb.models.linear_start import start_linear
 from aevb.persistence import written_arguments
-from aevb.settings import check_feed, check_settings, has_a_bound, learns_from_batches
-from aevb.tasks.methods import TaskMethods
+from aevb.settings import with_arguments
 from aevb.tasks.observations import Missing
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
 from aevb.training.budget import AUTO, MAX_STEPS, SMALL, batch_size_for, budget_for, prior_precision
 from aevb.training.checkpoint import Checkpoints, mark_of_network, mark_of_optimizer
 from aevb.training.progress import ShareDone
 from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
-from aevb.vae_settings import with_arguments
+from aevb.vae.checks import check_feed, check_settings, has_a_bound, learns_from_batches
+from aevb.vae.conventions import SilentCopies, Unsaved, as_output, available_if, unchanged_on_error
+from aevb.vae.tasks import TaskMethods
 
 LINEAR_ROWS = 10_000  # of the data, for a linear model to start from
 
@@ -65,7 +65,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     The defaults are what works best for someone with data. The paper's own setting is ``VAE(optimizer="adagrad",
     init="paper", activation="tanh", validation_fraction=0)``.
 
-    Args: described in :mod:`aevb.vae_settings`.
+    Args: described in :mod:`aevb.settings`.
 
     Attributes:
         generative_: p(z) p(x|z), an Equinox module; after ``learner="full-vb"`` the average over 20 draws of the

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aevb.arguments import check_options, check_parameter
-from aevb.conventions import as_output
 from aevb.data.checks import check_rows, minus
 from aevb.data.reading import read_array
 from aevb.errors import shown
@@ -19,6 +18,7 @@ from aevb.tasks.conditional import Completion, sampling_options
 from aevb.tasks.latent_space import Traversal, check_path_options, latent_path, manifold_grid, traversal_grid
 from aevb.tasks.levels import dispersion, of_levels
 from aevb.tasks.restoration import NOISES, check_level, denoise, impute, super_resolve
+from aevb.vae.conventions import as_output
 
 NUM_MODELS = list(inspect.signature(sampling_options).parameters).index("method")  # what follows are options
 NUM_MEASURED = 128  # rows whose grey levels are compared with the decoder's means

@@ -1,0 +1,133 @@
+"""What the arguments of `VAE` may be, and which of its methods they leave."""
+
+from importlib import import_module
+
+import jax
+import numpy as np
+import optax
+from numpyro.distributions import Distribution
+
+from aevb.arguments import check_parameter, read_random_state
+from aevb.errors import WrongTypeError, shown
+from aevb.learners import Ascent, learner_kind
+from aevb.models import POSTERIORS, check_real_support
+from aevb.settings import SETTINGS, Setting
+
+
+def check_settings(vae) -> None:
+    """Refuse arguments of a `VAE` that cannot be used.
+
+    Raises:
+        ValueError: Naming the argument, what was given, and what is allowed.
+    """
+    given = vae.get_params(deep=False)
+    for name, setting in SETTINGS.items():
+        _CHECKS.get(name, _check_value)(name, setting, given[name])
+    if vae.forgetting and vae.optimizer != "adagrad":
+        raise ValueError(f"forgetting={vae.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
+    kind = learner_kind(vae.learner, bool(vae.amortized))
+    if vae.estimator not in kind.estimators:
+        check_parameter(f"estimator ({kind.argument})", vae.estimator, choices=kind.estimators)
+    if kind.needs_real_latents and vae.prior is None:
+        prior = POSTERIORS[vae.get_params()["posterior"]].prior
+        jax.eval_shape(lambda: check_real_support(prior(2)))  # traced: nothing is compiled
+    if vae.get_params()["posterior"] == "dirichlet" and vae.latent_dim == 1:
+        raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
+    if vae.encoder is not None and not kind.needs_encoder:
+        raise ValueError(
+            f"encoder: {kind.argument} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
+        )
+
+
+def _check_value(name: str, setting: Setting, value) -> None:
+    """Refuse a value that its description does not allow."""
+    if setting.kind is None or (value is None and setting.default is None):
+        return
+    for item in np.ravel(np.asarray(value, dtype=object)).tolist() if setting.several else [value]:
+        if setting.kind is bool:
+            if not isinstance(item, bool | np.bool_):
+                raise ValueError(f"{name}={shown(item)} has to be True or False.")
+        elif setting.kind is str:
+            check_parameter(name, item, choices=(*setting.choices, *_names(setting.registry)))
+        else:
+            limits = {limit: getattr(setting, limit) for limit in ("low", "high", "above", "largest")}
+            check_parameter(name, item, choices=setting.choices, kind=setting.kind, **limits)
+
+
+def _names(registry):
+    """Return the names in a registry that is given as ``"module:collection"``."""
+    if registry is None:
+        return ()
+    module, name = registry.split(":")
+    return getattr(import_module(module), name)
+
+
+def _check_optimizer(name, setting, value):
+    if not isinstance(value, optax.GradientTransformation):
+        _check_value(name, setting, value)
+
+
+def _check_part(name, setting, part):
+    is_distribution = isinstance(part, Distribution)  # which is a function too, of random keys
+    if not (part is None or (is_distribution and name == "prior") or (callable(part) and not is_distribution)):
+        raise WrongTypeError(
+            f"{name}={shown(part)}: give an Equinox module, or a function, that returns a numpyro distribution."
+        )
+
+
+# What values are allowed that cannot be written down.
+_CHECKS = {
+    "optimizer": _check_optimizer,
+    "prior": _check_part,
+    "encoder": _check_part,
+    "decoder": _check_part,
+    "random_state": lambda name, setting, value: read_random_state(value),
+}
+
+
+def check_feed(kind: type[Ascent], num_rows: int | None, is_resident: bool) -> None:
+    """Refuse data that a learner cannot learn from.
+
+    Args:
+        kind: The learner.
+        num_rows: N, or None if it is unknown.
+        is_resident: Whether all rows are in memory.
+    """
+    if kind.keeps_rows and not is_resident:
+        raise ValueError(f"{kind.argument} keeps something for each row, and needs data that fit into memory.")
+    if kind.needs_num_data and num_rows is None:
+        raise ValueError(f"{kind.argument} weighs the prior against N datapoints, and N is unknown for an iterator.")
+
+
+def has_a_bound(vae) -> bool:
+    """Whether rows have a lower bound; raises an AttributeError with the reason if not."""
+    kind = _kind_if_valid(vae)
+    if kind is not None and not kind.has_bound:
+        raise AttributeError(
+            f"{kind.argument} learns no encoder, so there is no bound. transform(X) gives posterior means, "
+            'log_likelihood(X, method="hmc") estimates log p(x).'
+        )
+    return True
+
+
+def learns_from_batches(vae) -> bool:
+    """Whether batches that are seen once teach anything; raises an AttributeError with the reason if not."""
+    kind = _kind_if_valid(vae)
+    if kind is not None and kind.keeps_rows:
+        raise AttributeError(
+            f"{kind.argument} keeps something for each training row and improves it at each visit, so it cannot learn "
+            "from batches that are seen once. Call fit(X), or set learner='aevb' and amortized=True."
+        )
+    if kind is not None and kind.needs_num_data:
+        raise AttributeError(
+            f"{kind.argument} weighs its prior against the size of the data set, which is unknown for batches that are "
+            "seen once. Call fit(X) with all rows."
+        )
+    return True
+
+
+def _kind_if_valid(vae):
+    try:
+        return learner_kind(vae.learner, vae.amortized)
+    except (ValueError, TypeError):
+        return None  # the method, when called, says what is wrong

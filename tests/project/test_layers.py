@@ -1,0 +1,74 @@
+"""Imports point downwards: a package may import those below it in this list, and no other."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import aevb
+
+ROOT = Path(aevb.__file__).parent
+# From the bottom to the top; rooms on one line do not import each other.
+LAYERS = [
+    ["errors"],
+    ["arguments", "arrays", "files", "settings"],
+    ["distributions"],
+    ["networks"],
+    ["models"],
+    ["estimators"],
+    ["inference"],  # below the learners: Monte Carlo EM samples by its HMC
+    ["learners"],
+    ["training"],
+    ["tasks"],
+    ["data"],
+    ["runs", "persistence"],
+    ["posterior", "vae"],
+    ["report", "explorer"],
+    ["experiments"],  # above the report, whose canvas draws their figures
+    ["cli"],
+    ["__init__", "__main__"],
+]
+HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
+
+
+def room_of(path):
+    """Return the package or module directly below `aevb` that a file belongs to."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path):
+    """Yield (line, room) for each import of ours in a file, at the top or inside functions; not those for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        id(child)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for child in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_types or not isinstance(node, ast.ImportFrom) or node.level or not node.module:
+            continue
+        package, *rest = node.module.split(".")
+        if package == "aevb":
+            names = rest[:1] or [alias.name for alias in node.names]
+            for name in names:
+                yield node.lineno, name if name in HEIGHT else "__init__"
+
+
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def test_every_room_has_a_layer():
+    assert {room_of(path) for path in FILES} == set(HEIGHT)
+
+
+@pytest.mark.parametrize("room", sorted(HEIGHT))
+def test_imports_point_downwards(room):
+    upward = [
+        f"{path.relative_to(ROOT)}:{line} imports aevb.{other}"
+        for path in FILES
+        if room_of(path) == room
+        for line, other in imported_rooms(path)
+        if other != room and HEIGHT[other] >= HEIGHT[room]
+    ]
+    assert not upward, "\n".join(upward)
