@@ -44,7 +44,12 @@ REFUSALS = (
 )
 PARTS = {  # the sources to mutate, and the tests that should detect it
     "validation": (
-        ["src/aevb/data/checks.py", "src/aevb/data/reading.py", "src/aevb/vae/checks.py", "src/aevb/vae/conventions.py"],
+        [
+            "src/aevb/data/checks.py",
+            "src/aevb/data/reading.py",
+            "src/aevb/vae/checks.py",
+            "src/aevb/vae/conventions.py",
+        ],
         [
             "tests/data/test_checks.py",
             "tests/data/test_reading.py",
