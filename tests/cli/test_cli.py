@@ -6,8 +6,8 @@ import types
 import pytest
 
 import aevb
+from aevb.cli.console import InputError
 from aevb.cli.families import families
-from aevb.cli.talk import InputError
 from aevb.cli.waiting import waiting
 
 

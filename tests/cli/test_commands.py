@@ -341,7 +341,7 @@ def test_a_table_is_shown_by_its_columns(table, tmp_path, capsys):
     ("arguments", "said"),
     [
         (["fit"], "Which data?"),
-        (["fit", "dgits"], "dgits is neither a data set's name"),
+        (["fit", "dgits"], "dgits is neither the name of a data set"),
         (["fit", "digits", "--likelihood", "bernouli"], "Did you mean 'bernoulli'"),
         (["fit", "digits", "--latent-dim", "0"], "latent_dim=0 is not allowed"),
         (["fit", "digits", "--test-fraction", "2"], "test_fraction=2.0 is not allowed"),

@@ -50,7 +50,7 @@ def test_fit_sees_binary_draws_in_training_and_a_fixed_draw_held_out():
     bound = vae.history_[-1]["validation_lower_bound"]
     # Of binary rows, one in ten: 180 rows with a standard deviation of 5 nats.
     assert bound == pytest.approx(vae.score(binarize(DIGITS, "static", seed=5)), abs=5 * 5 / np.sqrt(180))
-    with pytest.raises(ValueError, match="'gaussian': binary draws are for 'bernoulli'"):
+    with pytest.raises(ValueError, match="'gaussian': binary draws need 'bernoulli'"):
         VAE(**setting, likelihood="gaussian").fit(binarize(DIGITS, "dynamic"))
 
 
@@ -68,5 +68,5 @@ def test_validation_data_decides_on_convergence():
     assert vae.history_[-1]["validation_lower_bound"] == pytest.approx(vae.score(DIGITS[1600:]), abs=1.0)
     with pytest.raises(ValueError, match=r"validation_data: the value at row 0, column 0"):
         VAE(**setting).fit(DIGITS[:1600], validation_data=DIGITS[1600:] - 1)
-    with pytest.raises(ValueError, match="validation_data: is for data that are an array"):
+    with pytest.raises(ValueError, match="validation_data can only be given with an array"):
         VAE(**setting).fit(iter([DIGITS]), validation_data=DIGITS)

@@ -6,9 +6,9 @@ import pytest
 from aevb import VAE
 from aevb.data import DataFileError, open_dataset, training_data
 from aevb.data.file_feed import FileFeed
+from aevb.data.run_data import DataSettings, prepare
 from aevb.data.scan import scan
 from aevb.data.tables import open_tables
-from aevb.data.trial import DataSettings, prepare
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3000, 4)).astype(np.float32)
@@ -19,8 +19,8 @@ def _everything_is_large(monkeypatch):
     """No file may be loaded whole: what wants all rows in memory is gone."""
     monkeypatch.setattr(training_data, "IN_MEMORY_BYTES", 1000)
     monkeypatch.delattr(training_data, "Resident")
-    monkeypatch.setattr("aevb.data.trial.MAX_ROWS", 100)
-    monkeypatch.setattr("aevb.data.trial.open_dataset", None)
+    monkeypatch.setattr("aevb.data.run_data.MAX_ROWS", 100)
+    monkeypatch.setattr("aevb.data.run_data.open_dataset", None)
 
 
 def write(folder, kind):
@@ -45,16 +45,16 @@ def write(folder, kind):
 @pytest.mark.parametrize("kind", [".npy", ".npz", ".parquet", "folder"])
 def test_a_trial_keeps_rows_aside_and_the_rest_on_disk(tmp_path, kind):
     label_column = "kind" if kind == ".parquet" else None
-    trial = prepare(DataSettings(str(write(tmp_path, kind)), label_column=label_column))
-    assert (len(trial.train), len(trial.test), trial.num_train) == (100, 100, 2900)
-    assert "3,000 rows of 4 columns" in trial.dataset.title
-    left_out = trial.learn.left_out
-    np.testing.assert_array_equal(trial.test, X[left_out])
-    assert not set(map(bytes, trial.train)) & set(map(bytes, trial.test))
+    run_data = prepare(DataSettings(str(write(tmp_path, kind)), label_column=label_column))
+    assert (len(run_data.train), len(run_data.test), run_data.num_train) == (100, 100, 2900)
+    assert "3,000 rows of 4 columns" in run_data.dataset.title
+    left_out = run_data.learn.left_out
+    np.testing.assert_array_equal(run_data.test, X[left_out])
+    assert not set(map(bytes, run_data.train)) & set(map(bytes, run_data.test))
     if kind == ".parquet":
-        assert list(trial.test_labels) == [f"row {number}" for number in left_out]
+        assert list(run_data.test_labels) == [f"row {number}" for number in left_out]
     if kind == ".npz":
-        np.testing.assert_array_equal(trial.test_labels, left_out)
+        np.testing.assert_array_equal(run_data.test_labels, left_out)
 
 
 @pytest.mark.usefixtures("_everything_is_large")
@@ -68,22 +68,24 @@ def test_a_bad_row_has_its_own_number_though_only_some_are_looked_at(tmp_path):
 @pytest.mark.thorough
 @pytest.mark.usefixtures("_everything_is_large")
 def test_fit_streams_all_rows_but_those_kept_aside(tmp_path, monkeypatch):
-    trial = prepare(DataSettings(str(write(tmp_path, ".npy"))))
+    run_data = prepare(DataSettings(str(write(tmp_path, ".npy"))))
     feeds = []
     monkeypatch.setattr(training_data, "FileFeed", lambda *given: feeds.append(FileFeed(*given)) or feeds[0])
-    vae = VAE(latent_dim=1, hidden=(5,), batch_size=50, max_epochs=1, optimizer="sgd", progress=False).fit(trial.learn)
+    vae = VAE(latent_dim=1, hidden=(5,), batch_size=50, max_epochs=1, optimizer="sgd", progress=False).fit(
+        run_data.learn
+    )
     (feed,) = feeds
     held_out = np.asarray(feed.held_out[0].read(feed.held_out[1]))
     assert len(held_out) == 290  # a tenth of the rest
-    assert not set(map(bytes, held_out)) & set(map(bytes, trial.test))
+    assert not set(map(bytes, held_out)) & set(map(bytes, run_data.test))
     assert feed.num_rows == 3000 - 100 - 290
     chunks = [rows for _, chunks in feed.stretches(training_data.jax.random.key(0), 1) for rows in chunks]
     read = {bytes(row) for chunk in chunks for row in np.asarray(chunk.source.read(chunk.rows))}
-    others = set(map(bytes, trial.test)) | set(map(bytes, held_out))
+    others = set(map(bytes, run_data.test)) | set(map(bytes, held_out))
     assert not read & others
     assert len(read) >= 2600
     assert vae.history_[0]["samples"] >= 2600
-    # Held-out rows come from all over the file, and units only from rows that are not kept aside.
+    # Held-out rows come from all over the file, and units only from rows that are not held out.
     places = np.flatnonzero([bytes(row) in set(map(bytes, held_out)) for row in X])
     assert places.mean() == pytest.approx(1500, abs=300)
 
@@ -119,7 +121,7 @@ def test_a_checksum_is_of_every_row_in_its_place(tmp_path, dtype, left_out):
 
 @pytest.mark.usefixtures("_everything_is_large")
 def test_binary_draws_need_memory(tmp_path):
-    with pytest.raises(ValueError, match=r"binarization='static': .* is read a piece at a time"):
+    with pytest.raises(ValueError, match=r"binarization='static': .* is larger than memory and is read in pieces"):
         prepare(DataSettings(str(write(tmp_path, ".npy")), binarization="static"))
 
 
@@ -130,5 +132,5 @@ def test_label_columns(tmp_path):
     assert (data.labels[7], data.columns) == ("row 7", tuple("abcd"))
     with pytest.raises(DataFileError, match=r"there is no column 'sort'; its columns are a, b, c, d, kind"):
         open_dataset(str(path), label_column="sort")
-    with pytest.raises(DataFileError, match=r"is for .csv, .csv.gz, .tsv, .parquet files"):
+    with pytest.raises(DataFileError, match=r"is only for .csv, .csv.gz, .tsv, .parquet files"):
         open_dataset(str(write(tmp_path, ".npy")), label_column="kind")

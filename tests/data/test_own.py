@@ -86,7 +86,7 @@ def test_pictures_of_sixteen_bits_and_of_numbers_are_read_as_they_are(tmp_path):
     for number in range(2):
         picture(tmp_path / "deep" / f"{number}.png", deep[number])
         picture(tmp_path / "normal" / f"{number}.tif", normal[number])
-    with pytest.warns(UserWarning, match=r"deep: all 2 pictures are of 16 bits and are read as numbers from 0 to 1"):
+    with pytest.warns(UserWarning, match=r"deep: all 2 pictures are 16-bit and are read as numbers from 0 to 1"):
         data = open_dataset(str(tmp_path / "deep"))
     np.testing.assert_array_equal(np.rint(data.rows * 65535.0), deep.reshape(2, -1))
     assert (data.binarization, data.image_shape) == ("grey", (5, 4))
@@ -107,12 +107,12 @@ def test_what_is_done_to_colours_and_transparency_is_said(tmp_path):
     with pytest.warns(UserWarning, match=r"colour: 1 of its 2 pictures are in colour and are read as grey levels"):
         np.testing.assert_array_equal(open_dataset(str(tmp_path / "colour")).rows, [grey.ravel(), [76] * 24])
     picture(tmp_path / "clear" / "0.png", np.concatenate([red, np.zeros((4, 6, 1), np.uint8)], axis=-1))
-    with pytest.warns(UserWarning, match=r"clear: all 1 pictures are partly transparent and are laid on white"):
+    with pytest.warns(UserWarning, match=r"clear: all 1 pictures are partly transparent and are placed on white"):
         assert (open_dataset(str(tmp_path / "clear")).rows == 255).all()
     (tmp_path / "moves").mkdir()
     frames = [Image.fromarray(np.full((4, 6), level, np.uint8)) for level in (0, 255)]
     frames[0].save(tmp_path / "moves" / "0.gif", save_all=True, append_images=frames[1:])
-    with pytest.warns(UserWarning, match="several pages, of which the first is read"):
+    with pytest.warns(UserWarning, match="several pages; only the first is read"):
         open_dataset(str(tmp_path / "moves"))
 
 
@@ -225,7 +225,7 @@ def damaged_picture(path):
 
 
 def deep_colours(path):
-    """A PNG of 16 bits a channel, which Pillow reads as 8 and cannot write."""
+    """A PNG of 16 bits per channel, which Pillow reads as 8 and cannot write."""
     path.mkdir()
     header = struct.pack(">IIBBBBB", 1, 1, 16, 2, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(bytes(7))), (b"IEND", b"")]
@@ -264,33 +264,33 @@ HOSTILE = {
     "empty npy": (text(""), ".npy", "cannot be read"),
     "text as npy": (text("hello"), ".npy", "cannot be read"),
     "objects": (lambda path: save_npy(path, OBJECTS, allow_pickle=True), ".npy", "never unpickled"),
-    "words": (lambda path: save_npy(path, np.array([["a", "b"]])), ".npy", "no numbers"),
-    "complex numbers": (lambda path: save_npy(path, np.ones((3, 3), complex)), ".npy", "no numbers"),
-    "dates": (lambda path: save_npy(path, np.zeros((3, 3), "datetime64[s]")), ".npy", "no numbers"),
+    "words": (lambda path: save_npy(path, np.array([["a", "b"]])), ".npy", "not numbers"),
+    "complex numbers": (lambda path: save_npy(path, np.ones((3, 3), complex)), ".npy", "not numbers"),
+    "dates": (lambda path: save_npy(path, np.zeros((3, 3), "datetime64[s]")), ".npy", "not numbers"),
     "huge header": (huge_header, ".npy", "cannot be read"),
     "long header": (long_header, ".npy", "cannot be read"),
     "one number": (lambda path: save_npy(path, np.float64(1)), ".npy", "shape"),
     "four axes": (lambda path: save_npy(path, np.ones((2, 2, 2, 2))), ".npy", "shape"),
     "truncated npz": (truncated_archive, ".npz", "cannot be read"),
-    "objects in npz": (archive({"X.npy": npy_bytes(OBJECTS)}), ".npz", "no numbers"),
-    "promises of an npz": (bomb, ".npz", "promises"),
+    "objects in npz": (archive({"X.npy": npy_bytes(OBJECTS)}), ".npz", "not numbers"),
+    "an npz header that claims too much": (bomb, ".npz", "claims"),
     "paths in an npz": (archive({"../../evil.txt": b"evil", "/tmp/evil.npy": b"evil"}), ".npz", "cannot be read"),
-    "nothing in npz": (archive({"note.txt": b"hello"}), ".npz", "exactly one matrix"),
+    "nothing in npz": (archive({"note.txt": b"hello"}), ".npz", "exactly one array"),
     "damaged parquet": (text("PAR1 hello PAR1"), ".parquet", "cannot be read"),
     "words in csv": (text("a,b\n1,2\n3,four\n"), ".csv", r"line 3, column 'b': 'four' is not a number"),
     "words without names": (text("1,2\n3,4\n5,x\n"), ".csv", r"line 3, column 1: 'x'"),
-    "semicolons in one line": (text("a,b\n1,2\n3;4,5\n"), ".csv", r"line 3, column 'a': '3;4' is not .* by commas"),
-    "ragged csv": (text("1,2\n3\n"), ".csv", r"line 2 has 1 cells separated by commas, the first line has 2"),
+    "semicolons in one line": (text("a,b\n1,2\n3;4,5\n"), ".csv", r"line 3, column 'a': '3;4' is not .* with commas"),
+    "ragged csv": (text("1,2\n3\n"), ".csv", r"line 2 has 1 cells separated by commas, but the first line has 2"),
     "ragged european csv": (text("a;b\n1,5;2\n1;2;3\n"), ".csv", r"line 3 has 3 cells separated by semicolons"),
     "thousands": (text("a;b\n1.234,5;2\n"), ".csv", r"line 2, column 'a': '1.234,5' is not a number"),
     "dates in csv": (text("a,when\n1,2024-05-01\n"), ".csv", r"column 'when': '2024-05-01' .* days since the first"),
     "empty csv": (text(""), ".csv", "no rows"),
     "names alone": (text("a,b\n"), ".csv", "no rows"),
     "bytes as csv": (lambda path: path.write_bytes(b"\xff\xfe\x00a,\x00b"), ".csv", "not a text file in UTF-8"),
-    "pictures of two sizes": (mixed, "", r"2.png is 5 x 4 pixels, 0.png is 6 x 4"),
+    "pictures of two sizes": (mixed, "", r"2.png is 5 x 4 pixels, but 0.png is 6 x 4"),
     "a damaged picture": (damaged_picture, "", r"1.png cannot be read as a picture"),
-    "an unknown ending": (text("hello"), ".xlsx", "are not read"),
-    "deep colours": (deep_colours, "", r"0.png has 16 bits a channel in colour .* 8 bits"),
+    "an unknown ending": (text("hello"), ".xlsx", "are not supported"),
+    "deep colours": (deep_colours, "", r"0.png has 16 bits per channel in colour .* 8 bits"),
     "bytes and numbers": (bytes_and_numbers, "", r"1.tif and 0.png differ: .*floating point and 8 bits. Save"),
     "an empty folder": (lambda path: path.mkdir(), "", r"is empty\. .*pictures .*subfolders are read too"),
     "nested tables": (nested_tables, "", r"but deep\. Data files in its subfolders are not read: give \S*deep\."),
@@ -311,7 +311,7 @@ def test_a_hostile_file_gets_one_line_that_names_it(tmp_path, name):
 
 
 def test_a_name_that_is_nothing_lists_what_there_is(tmp_path):
-    with pytest.raises(DataFileError, match=r"mnsit is neither a data set's name \(mnist-5k, .* nor a file"):
+    with pytest.raises(DataFileError, match=r"mnsit is neither the name of a data set \(mnist-5k, .* nor a file"):
         open_dataset("mnsit")
     path = tmp_path / "a.csv"
     path.write_text("a,b\n1,2\n")
@@ -320,24 +320,27 @@ def test_a_name_that_is_nothing_lists_what_there_is(tmp_path):
 
 
 def test_rows_with_missing_values_are_left_out_if_asked(tmp_path):
-    from aevb.data.trial import DataSettings, prepare
+    from aevb.data.run_data import DataSettings, prepare
 
     path = tmp_path / "holes.csv"
     path.write_text("a,b,kind\n" + "\n".join(f"{n},{'' if n % 5 == 0 else n},{n % 2}" for n in range(40)))
     with pytest.raises(ValueError, match=r"holes.csv: the value at row 0, column 'b' is nan.*--drop-missing"):
         prepare(DataSettings(str(path), label_column="kind"))
-    trial = prepare(DataSettings(str(path), label_column="kind", drop_missing=True))
-    rows, labels = np.concatenate([trial.train, trial.test]), np.concatenate([trial.train_labels, trial.test_labels])
+    run_data = prepare(DataSettings(str(path), label_column="kind", drop_missing=True))
+    rows, labels = (
+        np.concatenate([run_data.train, run_data.test]),
+        np.concatenate([run_data.train_labels, run_data.test_labels]),
+    )
     assert len(rows) == 32
     assert not np.isnan(rows).any()
     assert [str(int(a) % 2) for a, _ in rows] == list(labels)
-    assert "of which 32 are complete" in trial.dataset.title
+    assert "of which 32 are complete" in run_data.dataset.title
 
 
 def test_the_same_pixels_are_drawn_alike_from_an_array_and_from_a_folder(tmp_path):
     from PIL import Image
 
-    from aevb.data.trial import DataSettings, prepare
+    from aevb.data.run_data import DataSettings, prepare
 
     images = np.random.default_rng(0).integers(0, 256, (12, 8, 8)).astype(np.uint8)
     (tmp_path / "folder").mkdir()

@@ -38,7 +38,7 @@ def test_types_that_are_no_numbers(dtype):
 def test_dates_are_refused_by_the_name_of_the_argument():
     with pytest.raises(ValueError, match="X: row 1 has 1 values"):
         read_matrix(BaseEstimator(), [[1, 2], [1]], reset=True)
-    with pytest.raises(ValueError, match=r"new holds datetime64\[s\], which are no numbers"):
+    with pytest.raises(ValueError, match=r"new contains datetime64\[s\], not numbers"):
         read_matrix(BaseEstimator(), np.zeros((3, 2), "datetime64[s]"), reset=True, name="new")
 
 
@@ -93,7 +93,9 @@ def test_matrices_are_checked():
         3,
         2,
     )  # the values are looked at later
-    with pytest.raises(ValueError, match=r"dim 3.*\. Flatten images and the like first: X\.reshape\(len\(X\), -1\)\.$"):
+    with pytest.raises(
+        ValueError, match=r"dim 3.*\. Flatten images and similar arrays first: X\.reshape\(len\(X\), -1\)\.$"
+    ):
         read_matrix(estimator, np.ones((3, 2, 2)), reset=True)
     with pytest.raises(ValueError, match="Expected 2D array") as error:
         read_matrix(estimator, np.ones(3), reset=True)
@@ -107,12 +109,12 @@ def test_training_data_are_checked_for_the_likelihood_that_was_decided_on():
     assert read_training_data(constant[2:], "gaussian", own_decoder=True)[:2] == ("custom", 1.0)
     with pytest.raises(ValueError, match="column 1 is constant"):
         read_training_data(constant, "auto")
-    with pytest.raises(ValueError, match=r"takes values in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"expects values in \[0, 1\]"):
         read_training_data(constant, "bernoulli")
     assert read_training_data(constant, "bernoulli", own_decoder=True)[:2] == ("custom", 1.0)
     assert read_training_data(np.ones((2, 2)), "auto")[:2] == ("bernoulli", 1.0)
     assert read_training_data(np.full((2, 2), 255, np.uint8), "auto")[:2] == ("bernoulli", 1 / 255)
-    with pytest.raises(ValueError, match="n_samples = 1; learning needs at least 2 rows"):
+    with pytest.raises(ValueError, match="n_samples = 1; training needs at least 2 rows"):
         read_training_data(constant[:1], "auto")
 
 

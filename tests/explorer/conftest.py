@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 
 from aevb import VAE
 from aevb.data.datasets import Dataset
-from aevb.data.trial import Trial
+from aevb.data.run_data import RunData
 from aevb.explorer import write_page
 from aevb.models import join, split, standard_models
 
@@ -51,7 +51,7 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
     return vae
 
 
-def trial_of(
+def run_data_of(
     rows, labels=None, *, title="rows", image_shape=None, columns=None, num_test=20, name="mine", light_on_dark=False
 ):
     """Return rows as the data of a run."""
@@ -61,7 +61,7 @@ def trial_of(
         for part in np.split(np.zeros(len(rows)) if labels is None else labels, [num_test])
     ]
     kind = "none" if image_shape is None else "grey"
-    return Trial(dataset, rows, None, rows[num_test:], rows[:num_test], parts[1], parts[0], "test", kind, len(rows))
+    return RunData(dataset, rows, None, rows[num_test:], rows[:num_test], parts[1], parts[0], "test", kind, len(rows))
 
 
 @pytest.fixture(scope="session", name="random_vae")
@@ -69,9 +69,9 @@ def _random_vae():
     return random_vae
 
 
-@pytest.fixture(scope="session", name="trial_of")
+@pytest.fixture(scope="session", name="run_data_of")
 def _trial_of():
-    return trial_of
+    return run_data_of
 
 
 @pytest.fixture(scope="session")
@@ -79,8 +79,8 @@ def digits_page(tmp_path_factory):
     """The page of a model of small digits."""
     rows, labels = load_digits(return_X_y=True)
     path = tmp_path_factory.mktemp("digits") / "explorer.html"
-    trial = trial_of((rows[:200] / 16).astype(np.float32), labels[:200], title="digits", image_shape=(8, 8))
-    return write_page(path, random_vae(64, hidden=(20,), activation="tanh"), trial, name="run")
+    run_data = run_data_of((rows[:200] / 16).astype(np.float32), labels[:200], title="digits", image_shape=(8, 8))
+    return write_page(path, random_vae(64, hidden=(20,), activation="tanh"), run_data, name="run")
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- <script>"
@@ -96,7 +96,7 @@ def table_page(tmp_path_factory):
     columns = ("age", HOSTILE, "<b>", "ins\u2028ulin", "bmi")
     vae = random_vae(5, latent_dim=4, hidden=(12,), likelihood="gaussian", units=units, activation="tanh")
     path = tmp_path_factory.mktemp("table") / "explorer.html"
-    return write_page(path, vae, trial_of(rows, labels, title=HOSTILE, columns=columns), name=HOSTILE)
+    return write_page(path, vae, run_data_of(rows, labels, title=HOSTILE, columns=columns), name=HOSTILE)
 
 
 @pytest.fixture(scope="session")

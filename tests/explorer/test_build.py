@@ -15,7 +15,7 @@ import aevb.explorer
 from aevb import VAE, load, runs
 from aevb.cli import run
 from aevb.cli.options import OPTIONS, written
-from aevb.data.trial import DataSettings
+from aevb.data.run_data import DataSettings
 from aevb.explorer import NotExplorableError, build_page
 from aevb.explorer.bundle import bundle
 from aevb.explorer.model import check_explorable
@@ -159,11 +159,13 @@ def test_a_model_that_has_no_page_is_refused_in_one_line(run_folder, capsys):
     assert not (run_folder / "explorer.html").exists()
 
 
-def test_a_page_without_an_encoder(random_vae, trial_of, visit, tmp_path, monkeypatch):
+def test_a_page_without_an_encoder(random_vae, run_data_of, visit, tmp_path, monkeypatch):
     vae = random_vae(6, learner="mcem")
     monkeypatch.setattr(vae, "transform", lambda rows: np.asarray(rows[:, :2]), raising=False)
     path = tmp_path / "explorer.html"
-    path.write_text(build_page(vae, trial_of(np.random.default_rng(0).random((40, 6), np.float32))), encoding="utf-8")
+    path.write_text(
+        build_page(vae, run_data_of(np.random.default_rng(0).random((40, 6), np.float32))), encoding="utf-8"
+    )
     opened = visit(path)
     assert "without an encoder" in opened.text("#pad-card")
     assert not opened.page.locator("#roll").is_visible()
@@ -180,9 +182,9 @@ def test_commands_of_the_documentation(tmp_path, monkeypatch):
     assert (tmp_path / "runs" / "digits" / "explorer.html").exists()
 
 
-def test_one_latent_variable_is_a_line(random_vae, trial_of, visit, tmp_path):
+def test_one_latent_variable_is_a_line(random_vae, run_data_of, visit, tmp_path):
     rows = np.random.default_rng(0).random((40, 6), np.float32)
-    page = build_page(random_vae(6, latent_dim=1), trial_of(rows, image_shape=(2, 3)))
+    page = build_page(random_vae(6, latent_dim=1), run_data_of(rows, image_shape=(2, 3)))
     path = tmp_path / "explorer.html"
     path.write_text(page, encoding="utf-8")
     opened = visit(path)
@@ -193,11 +195,11 @@ def test_one_latent_variable_is_a_line(random_vae, trial_of, visit, tmp_path):
 
 
 @pytest.mark.slow
-def test_full_vb_gives_the_means_of_its_weights(trial_of, visit, tmp_path):
+def test_full_vb_gives_the_means_of_its_weights(run_data_of, visit, tmp_path):
     rows = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
     vae = VAE(hidden=(5,), learner="full-vb", max_epochs=2, optimizer="sgd", progress=False).fit(rows)
     path = tmp_path / "explorer.html"
-    path.write_text(build_page(vae, trial_of(rows)), encoding="utf-8")
+    path.write_text(build_page(vae, run_data_of(rows)), encoding="utf-8")
     opened = visit(path)
     assert opened.page.locator("#full-vb").is_visible()
     z = np.array([[0.3, -1.0]], np.float32)

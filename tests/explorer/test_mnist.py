@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aevb import VAE
-from aevb.data.trial import DataSettings, prepare
+from aevb.data.run_data import DataSettings, prepare
 from aevb.explorer import write_page
 from aevb.models import join, split
 
@@ -16,27 +16,27 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def trial():
+def run_data():
     return prepare(DataSettings("mnist-5k"))
 
 
 @pytest.fixture(scope="module")
-def vae(trial):
-    return VAE(latent_dim=2, hidden=(500,), max_epochs=10, progress=False).fit(trial.train)
+def vae(run_data):
+    return VAE(latent_dim=2, hidden=(500,), max_epochs=10, progress=False).fit(run_data.train)
 
 
 @pytest.fixture(scope="module")
-def page(vae, trial, tmp_path_factory):
-    return write_page(tmp_path_factory.mktemp("mnist") / "explorer.html", vae, trial)
+def page(vae, run_data, tmp_path_factory):
+    return write_page(tmp_path_factory.mktemp("mnist") / "explorer.html", vae, run_data)
 
 
 def test_the_file_is_small(page):
     assert page.stat().st_size < 4e6
 
 
-def test_half_precision_changes_little(vae, trial):
+def test_half_precision_changes_little(vae, run_data):
     """Bounds of 500 rows, with the same noise: by less than 1 in 1,000 for each row, 1 in 10,000 on average."""
-    single = vae.score_samples(trial.test, num_samples=10)
+    single = vae.score_samples(run_data.test, num_samples=10)
     models = vae.generative_, vae.recognition_
     parameters, constants, skeleton = split(models)
     rounded = jax.tree.map(
@@ -44,7 +44,7 @@ def test_half_precision_changes_little(vae, trial):
     )
     vae.generative_, vae.recognition_ = join(rounded, constants, skeleton)
     try:
-        half = vae.score_samples(trial.test, num_samples=10)
+        half = vae.score_samples(run_data.test, num_samples=10)
     finally:
         vae.generative_, vae.recognition_ = models
     change = np.abs(half / single - 1)
@@ -53,16 +53,16 @@ def test_half_precision_changes_little(vae, trial):
     assert change.mean() < 1e-4
 
 
-def test_bounds_agree_with_jax(visit, page, vae, trial):
+def test_bounds_agree_with_jax(visit, page, vae, run_data):
     opened = visit(page)
-    X = trial.test[:100] * np.float32(vae.scale_)
+    X = run_data.test[:100] * np.float32(vae.scale_)
     found = opened.page.evaluate(
         """(rows) => { const { app, lowerBound } = explorer; const zero = new Float32Array(2);
           return rows.map((x) => lowerBound(app.model, Float32Array.from(x), zero))
             .map(({ bound, kl, q }) => [bound, kl, ...q.mu, ...q.sigma]); }""",
         X.tolist(),
     )
-    q = vae.posterior(trial.test[:100])
+    q = vae.posterior(run_data.test[:100])
     from aevb.estimators import analytic_kl, sgvb_b
 
     models = vae.generative_, vae.recognition_

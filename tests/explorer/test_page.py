@@ -367,15 +367,15 @@ def test_tables_with_hostile_names_and_four_latent_variables(visit, table_page):
 
 
 @pytest.mark.parametrize("likelihood", ["sigmoid-gaussian", "gaussian"])
-def test_files_in_the_convention_of_the_data_come_in_as_they_are(visit, tmp_path, random_vae, trial_of, likelihood):
+def test_files_in_the_convention_of_the_data_come_in_as_they_are(visit, tmp_path, random_vae, run_data_of, likelihood):
     """Dark faces, light ones, and one with a light margin: none is inverted."""
     generator = np.random.default_rng(0)
     rows = np.concatenate([generator.integers(low, low + 100, (10, 64)) for low in (0, 150)]).astype(np.uint8)
     rows[3].reshape(8, 8)[1:-1, 1:-1], rows[3].reshape(8, 8)[0] = 20, 250
     units = tuple(np.full(64, value, np.float32) for value in (0.5, 0.2))
     vae = random_vae(64, likelihood=likelihood, units=units if likelihood == "gaussian" else None)
-    trial = trial_of(rows, image_shape=(8, 8), num_test=10, light_on_dark=True)
-    opened = visit(write_page(tmp_path / "faces.html", vae, trial))
+    run_data = run_data_of(rows, image_shape=(8, 8), num_test=10, light_on_dark=True)
+    opened = visit(write_page(tmp_path / "faces.html", vae, run_data))
     for number in (0, 3, 15):
         file = io.BytesIO()
         Image.fromarray(rows[number].reshape(8, 8)).save(file, "PNG")

@@ -76,8 +76,8 @@ def test_the_gap_of_some_rows_does_not_mix_in_others(vae, monkeypatch):
     monkeypatch.setattr("aevb.report.measures.likelihood_rows", lambda rows: rows[::3])
     rows = np.repeat(TEST.to_numpy()[:10], 3, axis=0) + 30 * (np.arange(30) % 3 > 0)[:, None]
     dataset = SimpleNamespace(image_shape=None, name="iris")
-    trial = SimpleNamespace(test=rows, train=rows[:0], num_train=0, split="", binarization="none", dataset=dataset)
-    metrics = measure(_without_names(vae), trial, 0)
+    run_data = SimpleNamespace(test=rows, train=rows[:0], num_train=0, split="", binarization="none", dataset=dataset)
+    metrics = measure(_without_names(vae), run_data, 0)
     likelihood = metrics["held_out_log_likelihood"]
     assert likelihood["value"] - metrics["held_out_lower_bound"]["value"] > 100
     assert 0 <= likelihood["gap"] < 10
@@ -123,10 +123,10 @@ def test_rows_for_log_p_are_all_of_a_table_and_a_hundred_large_images():
 
 
 def caption(name, labels=None, **model):
-    trial = SimpleNamespace(train_labels=labels, test_labels=labels)
+    run_data = SimpleNamespace(train_labels=labels, test_labels=labels)
     kind = SimpleNamespace(has_bound=True, has_weight_posterior=False)
     defaults = {"estimator_": "sgvb-b", "num_samples": 5, "history_": [{"reconstruction": 0.0}], "_learner_kind": kind}
-    return CAPTIONS[name](SimpleNamespace(**{**defaults, **model}), trial)
+    return CAPTIONS[name](SimpleNamespace(**{**defaults, **model}), run_data)
 
 
 CAPTIONS = {name: picture.caption for name, picture in pictures.PICTURES.items()}

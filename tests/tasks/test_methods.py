@@ -92,8 +92,8 @@ def test_draws_do_not_repeat_beyond_what_a_float_can_count(vae, monkeypatch):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda vae: vae.impute(np.full((2, 8), np.inf)), "NaN and infinity are not data"),
-        (lambda vae: vae.impute(np.full((2, 8), 2.0)), r"takes values in \[0, 1\]"),
+        (lambda vae: vae.impute(np.full((2, 8), np.inf)), "NaN and infinity are not allowed"),
+        (lambda vae: vae.impute(np.full((2, 8), 2.0)), r"expects values in \[0, 1\]"),
         (lambda vae: vae.impute(np.zeros((2, 8)), method="hmcc"), "Did you mean 'hmc'"),
         (lambda vae: vae.impute(np.zeros((2, 8)), num_draws=-1), "num_draws=-1"),
         (lambda vae: vae.denoise(np.full((2, 8), np.nan)), "is nan"),

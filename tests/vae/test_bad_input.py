@@ -48,7 +48,7 @@ def at(value, dtype: Any = float) -> Any:
 def folder(tmp_path_factory):
     """A run, made without learning, and files that are wrong in every way."""
     from aevb.cli.options import written
-    from aevb.data.trial import DataSettings
+    from aevb.data.run_data import DataSettings
 
     place = tmp_path_factory.mktemp("bad")
     np.save(place / "x.npy", X.astype(np.uint8))
@@ -141,16 +141,16 @@ FORMS = {  # of any matrix: what was given, and words
     "no columns": (X[:, :0], "0 feature(s) (shape=(60, 0))", "Give at least one column"),
     "one dimension": (X[0], "Expected 2D array, got 1D array", "Reshape your data"),
     "three dimensions": (X.reshape(60, 4, 4), "dim 3", "reshape(len(X), -1)"),
-    "a number": (3.0, "=3.0: data are rows and columns", "(n, D)"),
-    "None": (None, "=None: data are rows and columns"),
-    "a dictionary": ({"a": 1}, "={'a': 1}: data are rows"),
+    "a number": (3.0, "=3.0: expected rows and columns", "(n, D)"),
+    "None": (None, "=None: expected rows and columns"),
+    "a dictionary": ({"a": 1}, "={'a': 1}: expected rows"),
     "text": (X.astype(str), f"row 0, column 0 is text, '{X[0, 0]}'", "astype(float)"),
     "a word in a cell": (at("red", object), "row 7, column 2 is 'red', not a number", "OneHotEncoder"),
     "a list in a cell": (at(None, object).astype(object), "row 7, column 2 is nan"),
     "complex numbers": (at(1j, complex), "row 0, column 0 is", "Complex data not supported", "X.imag"),
-    "dates": (X.astype("datetime64[s]"), "datetime64[s], which are no numbers", "timedelta64(1, 'D')"),
+    "dates": (X.astype("datetime64[s]"), "datetime64[s], not numbers", "timedelta64(1, 'D')"),
     "sparse": (csr_matrix(X), "Sparse data", "toarray()"),
-    "ragged rows": (RAGGED, "row 7 has 3 values, row 0 has 16", "NaN stands for what is missing"),
+    "ragged rows": (RAGGED, "row 7 has 3 values, but row 0 has 16", "use NaN for missing values"),
     "a frame with words": (TEXT, "row 7, column 2 is 'red', not a number", "OneHotEncoder"),
     "masked cells": (MASKED, "row 7, column 2 is nan"),
     "NaN": (at(NAN), "row 7, column 2 is nan (1 such value, rows counted from 0)", "drop or fill"),
@@ -165,12 +165,17 @@ ANSWER_HOLES = {
 }  # fmt: skip
 KNOWN = {  # of rows of which the model knows the form
     "other columns": (X[:, :5], "5 features", "expecting 16 features"),
-    "above one": (at(2.0), "row 7, column 2 is 2.0", "likelihood='bernoulli' takes values in [0, 1]", "MinMaxScaler"),
+    "above one": (
+        at(2.0),
+        "row 7, column 2 is 2.0",
+        "likelihood='bernoulli' expects values in [0, 1]",
+        "MinMaxScaler",
+    ),
     "below zero": (at(-0.5), "row 7, column 2 is -0.5"),
     "bytes above one": (at(2).astype(np.uint8), "row 7, column 2 is 2 "),
 }
 LEARNING = {
-    "one row": (X[:1], "n_samples = 1; learning needs at least 2 rows"),
+    "one row": (X[:1], "n_samples = 1; training needs at least 2 rows"),
     "a constant column": (
         np.c_[X * 3 - 1, np.ones(60)],
         "column 16 is constant (every row has 1.0",
@@ -431,9 +436,9 @@ def test_functions(call, words, tmp_path):
 
 FILES = {  # by name: words
     "nowhere.npy": "nowhere.npy",
-    "words.npy": "which are no numbers. Save X.astype",
-    "objects.npy": "Python objects are never unpickled",
-    "complex.npy": "complex128, which are no numbers",
+    "words.npy": "not numbers. Save X.astype",
+    "objects.npy": "Python objects, which are never unpickled",
+    "complex.npy": "complex128, not numbers",
     "line.npy": "has shape (16,); expected rows (N, D)",
     "nothing.npy": "has shape (0, 16)",
     "empty.npy": "(it has 0 bytes)",
@@ -446,10 +451,10 @@ FILES = {  # by name: words
     "text.parquet": "cannot be read",
     "cut.npy": "may be truncated (it has 200 bytes)",
     "folder.npy": "folder.npy is empty. Give a folder with files .npy",
-    "x.xyz": "files ending in '.xyz' are not read. Give .npy",
+    "x.xyz": "files ending in '.xyz' are not supported. Give .npy",
     "empty": "empty is empty. Give a folder with files .npy",
-    "two.npz": "exactly one matrix",
-    "ragged.csv": "line 3 has 1 cells separated by commas, the first line has 2; give each",
+    "two.npz": "exactly one array",
+    "ragged.csv": "line 3 has 1 cells separated by commas, but the first line has 2; all lines",
     "words.csv": "line 3, column 'b': 'x' is not a number; encode words",
 }
 WITH_DATA = {
@@ -482,7 +487,7 @@ COMMANDS = [
             "empty": "is not a run folder",
             "x.npy": "is not a run folder",
             "no-model": "has no model yet",
-            "bad-config": "config.toml: [data] foo is not known. It may hold source",
+            "bad-config": "config.toml: [data] foo is unknown. Allowed entries: source",
             "future": "format",
         }.items()
     ),
@@ -507,7 +512,7 @@ COMMANDS = [
     (["fit", "--config", "unset.toml"], "source='' is not allowed"),
     (["encode", "bad-columns", "x.npy"], "config.toml: columns=3 is not allowed"),
     (["fit", "numbers.csv", "--label-column", "y"], "there is no column 'y'; its columns are a, b"),
-    (["fit", "x.npy", "--label-column", "y"], "is for .csv, .csv.gz, .tsv, .parquet files"),
+    (["fit", "x.npy", "--label-column", "y"], "is only for .csv, .csv.gz, .tsv, .parquet files"),
     (["fit", "numbers.csv", "--binarization", "static"], "numbers.csv: the value at row 0, column 'b' is 2.0"),
     (["fit", "x.npy", "--image-shape", "4", "5"], "its rows have 16 columns, not 4 x 5"),
     *((["fit", "x.npy", "--image-shape", side, "4"], f"image_shape={side}") for side in ("0", "-4")),
@@ -529,7 +534,7 @@ COMMANDS = [
     (["fit", "--config", "empty"], "empty cannot be read: Is a directory"),
     (["fit", "--config", "broken.toml"], "broken.toml is not TOML"),
     (["fit", "--config", "x.npy"], "x.npy is not TOML"),
-    (["fit", "--config", "name.toml"], "name.toml: [data] sorce is not known. It may hold source"),
+    (["fit", "--config", "name.toml"], "name.toml: [data] sorce is unknown. Allowed entries: source"),
     (["fit", "--config", "table.toml"], "table.toml: [modl] is not known"),
     (["fit", "--config", "argument.toml"], "argument.toml: [model] latent_dims: VAE has no such argument"),
     (["fit", "--config", "type.toml"], "type.toml: seed='a' is not allowed"),

@@ -256,7 +256,7 @@ def test_bytes_are_grey_levels():
     for left, right in zip(arrays(from_bytes.partial_fit(GREY)), arrays(again.partial_fit(GREY / 255)), strict=True):
         np.testing.assert_allclose(left, right, atol=1e-4)
     for vae in (from_bytes, from_floats):
-        with pytest.raises(ValueError, match=r"takes values in \[0, 1\]"):
+        with pytest.raises(ValueError, match=r"expects values in \[0, 1\]"):
             vae.transform(GREY.astype(float))
 
 
@@ -274,7 +274,7 @@ def test_sigmoid_gaussian():
     vae = small(likelihood="sigmoid-gaussian").fit(GREY)
     means = vae.reconstruct(GREY)
     assert ((means > 0) & (means < 1)).all()
-    with pytest.raises(ValueError, match="likelihood='sigmoid-gaussian' takes values"):
+    with pytest.raises(ValueError, match="likelihood='sigmoid-gaussian' expects values"):
         small(likelihood="sigmoid-gaussian").fit(REAL)
 
 
@@ -537,7 +537,7 @@ def with_value(value, dtype=float):
         (BINARY * 2, {"likelihood": "bernoulli"}, r"row 0, column \d is 2.0 .*\[0, 1\].*divide pixels by 255"),
         (np.c_[REAL, np.ones(200)], {}, r"X: column 6 is constant .*VarianceThreshold"),
         (np.ones((9, 2)) / 2, {"likelihood": "sigmoid-gaussian"}, "X: column 0 is constant"),
-        (REAL[:1], {}, "n_samples = 1; learning needs at least 2 rows"),
+        (REAL[:1], {}, "n_samples = 1; training needs at least 2 rows"),
         (REAL[:0], {}, r"0 sample\(s\)"),
         (REAL[0], {}, r"(?s)Expected 2D array, got 1D .*reshape"),
         (GREY.reshape(50, 4, 6), {}, r"dim 3.*X.reshape\(len\(X\), -1\)"),

@@ -11,8 +11,8 @@ from contextlib import suppress
 import cyclopts
 
 from aevb import __version__
-from aevb.cli.interruptions import end_as_by_ctrl_c, fall_silent
-from aevb.cli.talk import Talk, is_about_input
+from aevb.cli.console import Console, is_about_input
+from aevb.cli.interruptions import end_as_by_ctrl_c, silence
 
 app = cyclopts.App(
     name="aevb",
@@ -62,27 +62,27 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command; return its exit code."""
-    talk = Talk(as_json="--json" in (sys.argv[1:] if arguments is None else arguments))
+    console = Console(as_json="--json" in (sys.argv[1:] if arguments is None else arguments))
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
-        return _refuse(error, talk)
+        return _refuse(error, console)
     except KeyboardInterrupt:
-        talk.fail("Interrupted.")
+        console.fail("Interrupted.")
         return 130
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else _refuse(stop.code, talk)
+        return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else _refuse(stop.code, console)
     except BrokenPipeError:  # of `aevb ... | head`
-        fall_silent(sys.stdout.fileno())
+        silence(sys.stdout.fileno())
         return 0
     except (ValueError, OSError, ModuleNotFoundError, FloatingPointError, AttributeError) as error:
         if os.environ.get("AEVB_DEBUG") or not is_about_input(error):
             raise
-        return _refuse(error, talk)
+        return _refuse(error, console)
     return 0
 
 
-def _refuse(message, talk):
+def _refuse(message, console):
     words = " ".join([str(message), *getattr(message, "__notes__", ())]).split()
-    talk.fail(" ".join(words), "aevb: ")
+    console.fail(" ".join(words), "aevb: ")
     return 2

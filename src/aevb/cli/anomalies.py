@@ -7,9 +7,9 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from aevb.cli.apply import naming, read_named_rows
+from aevb.cli.console import Console, Json, Quiet, whole
 from aevb.cli.output import check_output
 from aevb.cli.run_folder import open_run
-from aevb.cli.talk import Json, Quiet, Talk, whole
 from aevb.cli.waiting import waiting
 
 
@@ -37,15 +37,15 @@ def anomalies(
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
-    talk = Talk(quiet, json)
+    console = Console(quiet, json)
     if output is not None:
         check_output(output, ".csv")
     opened = open_run(run)
     check_output(output := output or run / "anomalies.csv", ".csv")
-    with waiting("Reading the data"), talk.notes():
+    with waiting("Reading the data"), console.notes():
         rows, names = read_named_rows(opened, data)
     num_samples = num_samples or (10 if method == "bound" else 1000)
-    with waiting("Scoring"), talk.notes(), naming(data):
+    with waiting("Scoring"), console.notes(), naming(data):
         ranking = opened.vae.rank_anomalies(rows, method=method, num_samples=num_samples)
     table = [
         {"rank": rank, "row": int(row), "score": float(ranking.scores[row])}
@@ -54,11 +54,11 @@ def anomalies(
     ]
     _write(output, table)
     for line in _lines(table[:top]):
-        talk.say(line)
+        console.say(line)
     what = "minus the lower bound of log p(x)" if method == "bound" else f"minus log p(x) by {method}"
-    talk.say(f"Scores are {what}, in nats. Rows are counted from 0.")
+    console.say(f"Scores are {what}, in nats. Rows are counted from 0.")
     facts = {"rows": len(table), "method": method, "num_samples": num_samples, "strangest": table[:top]}
-    talk.end(f"Wrote {len(table):,} rows, the strangest first, to {output}", {"output": output, **facts})
+    console.end(f"Wrote {len(table):,} rows, the strangest first, to {output}", {"output": output, **facts})
 
 
 def _write(path, table):

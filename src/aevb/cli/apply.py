@@ -8,9 +8,9 @@ from typing import Annotated, NamedTuple
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from aevb.cli.console import Console, InputError, Json, Quiet, is_about_input, whole
 from aevb.cli.output import check_output
 from aevb.cli.run_folder import Run, open_run
-from aevb.cli.talk import InputError, Json, Quiet, Talk, is_about_input, whole
 from aevb.cli.waiting import waiting
 
 MAX_SHOWN = 50  # images in a picture
@@ -45,7 +45,7 @@ def sample(
         _write(output, rows, _column_names(opened))
     what = "means" if mean else "draws"
     facts = {"rows": num_samples, "columns": rows.shape[1], "what": what, "seed": seed}
-    Talk(quiet, json).end(f"Wrote {num_samples:,} {what} to {output}", {"output": output, **facts})
+    Console(quiet, json).end(f"Wrote {num_samples:,} {what} to {output}", {"output": output, **facts})
 
 
 def encode(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = False, json: Json = False) -> None:
@@ -66,7 +66,7 @@ def encode(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = F
         data,
         Task("codes.npy", lambda run, X: run.vae.transform(X), _code_names, with_row_names=True),
         output,
-        Talk(quiet, json),
+        Console(quiet, json),
     )
 
 
@@ -82,7 +82,7 @@ def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quie
         json: Print one JSON object.
     """
     task = Task("reconstructed_rows.npy", lambda run, X: run.vae.reconstruct(X), bands=("original", "reconstruction"))
-    apply(run, data, task, output, Talk(quiet, json))
+    apply(run, data, task, output, Console(quiet, json))
 
 
 class Task(NamedTuple):
@@ -96,16 +96,16 @@ class Task(NamedTuple):
     with_row_names: bool = False  # whether files and labels of the rows are written beside the result
 
 
-def apply(run: Path, data: str, task: Task, output: Path | None, talk: Talk) -> None:
+def apply(run: Path, data: str, task: Task, output: Path | None, console: Console) -> None:
     """Apply a task to each row of data, and write the result.
 
     Raises:
         ValueError: An argument is not valid; nothing has been written.
     """
     opened, output = _open(run, output, task.file, pictures=task.bands is not None)
-    with waiting("Reading the data"), talk.notes():
+    with waiting("Reading the data"), console.notes():
         rows, row_names = read_named_rows(opened, data, is_raw=task.is_raw)
-    with waiting("Computing"), talk.notes(), naming(data):
+    with waiting("Computing"), console.notes(), naming(data):
         result = task.compute(opened, rows)
     if output.suffix == ".png" and task.bands:
         _draw(output, opened, dict(zip(task.bands, (rows, result), strict=True)))
@@ -113,7 +113,7 @@ def apply(run: Path, data: str, task: Task, output: Path | None, talk: Talk) -> 
         what = f"{shown:,}" if shown == len(result) else f"the first {shown:,} of {len(result):,}"
         above, below = task.bands
         facts = {"output": output, "rows": len(result), "rows_shown": shown}
-        return talk.end(f"Drew {what} rows ({above} above {below}) to {output}", facts)
+        return console.end(f"Drew {what} rows ({above} above {below}) to {output}", facts)
     names = row_names if task.with_row_names else {}
     message = f"Wrote {len(result):,} rows of {result.shape[1]} to {output}"
     facts = {"output": output, "rows": len(result), "columns": result.shape[1]}
@@ -126,7 +126,7 @@ def apply(run: Path, data: str, task: Task, output: Path | None, talk: Talk) -> 
             {},
         )
     _write(output, result, (task.names or _column_names)(opened), names)
-    talk.end(message, facts)
+    console.end(message, facts)
 
 
 def read_rows(run: Run, data: str, *, is_raw: bool = False):
@@ -209,7 +209,7 @@ def _open(folder, output, default, pictures):
     run = open_run(folder)
     if output is None:
         check_output(output := folder / default, *endings)
-    if output.suffix == ".png" and run.trial().dataset.image_shape is None:
+    if output.suffix == ".png" and run.load_data().dataset.image_shape is None:
         raise InputError(f"--output {output}: a .png is for images, and the rows of {run.data.source} are not images.")
     return run, output
 
@@ -238,7 +238,7 @@ def _draw(path, run, bands, most=MAX_SHOWN):
     """Draw the first rows as images, all versions of an image below each other."""
     from aevb.report.images import as_values, limits_of, pairs, sheet
 
-    dataset = run.trial().dataset
+    dataset = run.load_data().dataset
     assert dataset.image_shape is not None
     look = {"image_shape": dataset.image_shape, "cmap": "gray" if dataset.light_on_dark else "gray_r"}
     last = list(bands.values())[-1]
@@ -263,7 +263,7 @@ def _enlarged(rows, image_shape):
 
 
 def _column_names(run):
-    return run.trial().dataset.columns or [f"x{number}" for number in range(run.vae.n_features_in_)]
+    return run.load_data().dataset.columns or [f"x{number}" for number in range(run.vae.n_features_in_)]
 
 
 def _code_names(run):

@@ -2,7 +2,7 @@
 
 import cyclopts
 
-from aevb.cli.talk import Json, Talk
+from aevb.cli.console import Console, Json
 
 data = cyclopts.App(name="data", help="List and download data sets.")
 
@@ -18,7 +18,7 @@ def list_datasets(*, json: Json = False) -> None:
         state = "here" if is_here(name) else f"{entry.megabytes:.0f} MB to download" if entry.megabytes else "missing"
         rows.append({"name": name, "shape": entry.shape, "state": state, "licence": entry.licence})
     if json:
-        return Talk(as_json=True).end("", {"datasets": rows, "folders": data_folders()})
+        return Console(as_json=True).end("", {"datasets": rows, "folders": data_folders()})
     widths = [max(len(row[column]) for row in rows) for column in ("name", "shape", "state")]
     for row in rows:
         cells = [text.ljust(width) for text, width in zip(row.values(), widths, strict=False)]

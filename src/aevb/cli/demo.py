@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from aevb.cli.console import Console, whole
 from aevb.cli.learn import learn
 from aevb.cli.options import settings
-from aevb.cli.talk import Talk, whole
 
 # Few data, few epochs: small batches, for more steps. The second layer is worth 9 nats here.
 SETTING = {"latent_dim": 2, "hidden": (500, 200), "batch_size": 50}
@@ -32,8 +32,8 @@ def demo(
         data: The images: 5,000 of MNIST, or scikit-learn's small digits.
         seed: Random seed.
     """
-    from aevb.data.trial import DataSettings
+    from aevb.data.run_data import DataSettings
 
     model = settings({**SETTING, "max_epochs": epochs, "random_state": seed}, {})
     command = f"aevb demo --epochs {epochs} --data {data} --seed {seed}"
-    raise SystemExit(learn(model, DataSettings(data, seed=seed), output, command, Talk(), explorer=True))
+    raise SystemExit(learn(model, DataSettings(data, seed=seed), output, command, Console(), explorer=True))

@@ -6,7 +6,7 @@ import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
 
-from aevb.cli.talk import Json, Talk
+from aevb.cli.console import Console, Json
 
 _NEEDED = (
     "aevb", "blackjax", "cyclopts", "equinox", "jax", "jaxlib", "Jinja2", "numpy", "numpyro", "optax", "rich",
@@ -26,7 +26,7 @@ def doctor(*, json: Json = False) -> None:
     facts = {**_machine(), **_packages(), **_folders(), **_jax()}
     problems = [f"{name}: {value}" for name, value in facts.items() if str(value).startswith("not installed, needed")]
     if json:
-        Talk(as_json=True).end("", {"facts": facts, "problems": problems})
+        Console(as_json=True).end("", {"facts": facts, "problems": problems})
     else:
         width = max(map(len, facts))
         for name, value in facts.items():

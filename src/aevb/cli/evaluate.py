@@ -8,8 +8,8 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from aevb.cli.apply import naming, read_rows
+from aevb.cli.console import Console, Json, Quiet, whole
 from aevb.cli.run_folder import open_run
-from aevb.cli.talk import Json, Quiet, Talk, whole
 from aevb.cli.waiting import waiting
 
 
@@ -38,24 +38,24 @@ def evaluate(
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
-    talk = Talk(quiet, json)
+    console = Console(quiet, json)
     opened = open_run(run)
-    opened.vae.progress = talk.shows_progress and not json
+    opened.vae.progress = console.shows_progress and not json
     with waiting("Reading the data"):
         from aevb.report.measures import UNIT, log_likelihood, lower_bound, some, unit
 
-        trial = opened.trial()
-        X = trial.test if data is None else read_rows(opened, data)
-        split = trial.split if data is None else f"all rows of {data}"
+        run_data = opened.load_data()
+        X = run_data.test if data is None else read_rows(opened, data)
+        split = run_data.split if data is None else f"all rows of {data}"
         X = some(X, rows)
-    with waiting("Estimating"), talk.notes(), naming(data or "held-out rows"):
+    with waiting("Estimating"), console.notes(), naming(data or "held-out rows"):
         found = {"log_likelihood": log_likelihood(opened.vae, X, method, num_samples)}
         if opened.vae.recognition_ is not None:
             found["lower_bound"] = lower_bound(opened.vae, X)
     origin = {
         "split": split,
-        "binarization": trial.binarization,
-        "unit": unit(opened.vae, trial),
+        "binarization": run_data.binarization,
+        "unit": unit(opened.vae, run_data),
         "seed": opened.data.seed,
     }
     found = {name: numbers | origin for name, numbers in found.items()}
@@ -65,12 +65,12 @@ def evaluate(
         error = f"± {numbers['std_error']:.2f} over rows"
         if name == "log_likelihood":
             error += f", ± {numbers['std_error_of_sampling']:.3f} from sampling z"
-        talk.say(f"{name.replace('_', ' '):15} {numbers['value']:10.2f}  {error}  ({numbers['estimator']})")
+        console.say(f"{name.replace('_', ' '):15} {numbers['value']:10.2f}  {error}  ({numbers['estimator']})")
     if "gap" in (likelihood := found["log_likelihood"]):
-        talk.say(f"{'gap':15} {likelihood['gap']:10.2f}  ± {likelihood['gap_std_error']:.2f} over rows")
-    kind = "" if trial.binarization == "none" or origin["unit"] != UNIT else f"; {trial.binarization} data"
-    talk.say(f"Averages over {len(X):,} rows ({split}{kind}), in {origin['unit']}.")
-    talk.end(f"Results are in {path}", {"output": path, **found})
+        console.say(f"{'gap':15} {likelihood['gap']:10.2f}  ± {likelihood['gap_std_error']:.2f} over rows")
+    kind = "" if run_data.binarization == "none" or origin["unit"] != UNIT else f"; {run_data.binarization} data"
+    console.say(f"Averages over {len(X):,} rows ({split}{kind}), in {origin['unit']}.")
+    console.end(f"Results are in {path}", {"output": path, **found})
 
 
 def _keep(path, name, found):

@@ -8,9 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from aevb.cli.console import Console, Json, Quiet, whole
 from aevb.cli.output import check_output
 from aevb.cli.run_folder import open_run
-from aevb.cli.talk import Json, Quiet, Talk, whole
 from aevb.cli.waiting import waiting
 
 NAME = "explorer.html"
@@ -38,23 +38,23 @@ def explore(
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
-    talk = Talk(quiet, json)
+    console = Console(quiet, json)
     path = run / NAME if output is None else output
     if output is not None:
         check_output(output, ".html")
     opened = open_run(run)
-    with waiting("Creating the page"), talk.notes():
+    with waiting("Creating the page"), console.notes():
         from aevb.explorer import write_page
         from aevb.explorer.model import check_explorable
         from aevb.report.link import link_explorer
 
         check_explorable(opened.vae)  # before the data are loaded
-        write_page(path, opened.vae, opened.trial(), name=run.resolve().name, max_rows=rows)
+        write_page(path, opened.vae, opened.load_data(), name=run.resolve().name, max_rows=rows)
         if output is None:
             link_explorer(run)
     size = path.stat().st_size
     is_open = open_page and _has_screen() and _open(path)
-    talk.end(
+    console.end(
         f"The interactive page is {path} ({size / 1e6:.1f} MB)", {"output": path, "bytes": size, "opened": is_open}
     )
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from aevb.cli.console import InputError
 from aevb.cli.output import check_output
-from aevb.cli.talk import InputError
 from aevb.cli.waiting import waiting
 
 

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from aevb.cli.console import Console, InputError, Json, Quiet
 from aevb.cli.learn import learn
 from aevb.cli.options import model_options, settings
 from aevb.cli.run_folder import config_of
-from aevb.cli.talk import InputError, Json, Quiet, Talk
 from aevb.runs import read_config
 
 ModelOptions = model_options()
@@ -92,7 +92,7 @@ def fit(
     if every is not None:
         check_parameter("checkpoint_every", every, kind=float, low=0)
     options = {"checkpoint_every": every, "goes_on": resume is not None}
-    raise SystemExit(learn(chosen, source, folder, command, Talk(quiet, json), **options))
+    raise SystemExit(learn(chosen, source, folder, command, Console(quiet, json), **options))
 
 
 def _folder_name(name, source, out):
@@ -124,7 +124,7 @@ def _check_alone(given):
 
 def _data_settings(given, config, random_state, path):
     """Return the data's settings: what was given, else what the config says, else the defaults."""
-    from aevb.data.trial import DataSettings
+    from aevb.data.run_data import DataSettings
 
     seed = random_state if isinstance(random_state, int) and random_state >= 0 else 0  # VAE refuses those
     chosen = {"seed": seed, **config, **{name: value for name, value in given.items() if value is not None}}

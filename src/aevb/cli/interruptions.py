@@ -76,7 +76,7 @@ def one_interruption() -> Iterator[Interruptions]:
         raise KeyboardInterrupt
 
 
-def fall_silent(*streams: int) -> None:
+def silence(*streams: int) -> None:
     """Let what is written to streams, by their numbers, go nowhere: nobody reads any more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
@@ -86,4 +86,4 @@ def fall_silent(*streams: int) -> None:
 
 def _hear_of_a_closed_terminal(number):
     if number == getattr(signal, "SIGHUP", None):
-        fall_silent(1, 2)
+        silence(1, 2)

@@ -7,15 +7,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aevb.cli.console import Console, InputError, shell
 from aevb.cli.interruptions import one_interruption
 from aevb.cli.options import written
 from aevb.cli.output import check_folder
-from aevb.cli.talk import InputError, Talk, shell
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, new_run_folder, write_config
 
 if TYPE_CHECKING:
-    from aevb.data.trial import DataSettings
+    from aevb.data.run_data import DataSettings
 
 _FILES = {
     "model/": "the model, for aevb.load",
@@ -39,7 +39,7 @@ def learn(
     data: "DataSettings",
     output: Path,
     command: str,
-    talk: Talk,
+    console: Console,
     *,
     checkpoint_every: float | None = None,
     goes_on: bool = False,
@@ -52,7 +52,7 @@ def learn(
         data: Which data.
         output: Folder for the results; the next free one of -2, -3, ... if it is not empty.
         command: The command line.
-        talk: How to print.
+        console: How to print.
         checkpoint_every: Seconds between two checkpoints of the run; None for none.
         goes_on: Whether `output` is the folder of a run to resume.
         explorer: Whether to create the page of `aevb explore` too.
@@ -67,46 +67,46 @@ def learn(
     check_folder(output, "output folder")
     if find_spec("matplotlib") is None:
         raise InputError("The report needs Matplotlib: pip install 'aevb[demo]'")
-    with waiting("Loading JAX and the data"), talk.notes():
+    with waiting("Loading JAX and the data"), console.notes():
         from aevb import VAE
         from aevb.cli.data import downloads
-        from aevb.data.trial import prepare
+        from aevb.data.run_data import prepare
         from aevb.training.checkpoint import keep_last, locked, samples_saved
 
-        vae = VAE(**model, progress=talk.shows_progress)
+        vae = VAE(**model, progress=console.shows_progress)
         vae._check_parameters()
         with downloads() as report:
-            trial = prepare(data, report)
-    num_learn = trial.num_train + (0 if trial.valid is None else len(trial.valid))
-    talk.say(f"{trial.dataset.title}: {num_learn:,} for training, {len(trial.test):,} held out.")
+            run_data = prepare(data, report)
+    num_learn = run_data.num_train + (0 if run_data.valid is None else len(run_data.valid))
+    console.say(f"{run_data.dataset.title}: {num_learn:,} for training, {len(run_data.test):,} held out.")
     if vae.likelihood == "auto" and vae.decoder is None:
-        _say_guess(trial, talk)
+        _say_guess(run_data, console)
     num_seen = samples_saved(output / CHECKPOINTS) if goes_on else 0
     if goes_on:
         _check_resumable(output, num_seen, checkpoint_every)
-        talk.say(f"Resuming {output} after {num_seen:,} samples.")
+        console.say(f"Resuming {output} after {num_seen:,} samples.")
     folder = output if goes_on else make_folder(output)
     if folder != output:
-        talk.say(f"{output} already contains a run; this one is written to {folder}.")
+        console.say(f"{output} already contains a run; this one is written to {folder}.")
     saving = {"checkpoint": folder / CHECKPOINTS, "checkpoint_seconds": checkpoint_every}
     if checkpoint_every is None:
         saving = {}
     elif not isinstance(vae.random_state, int):
         saving = {}
-        talk.say("This run writes no checkpoints and cannot be resumed: that needs an integer random_state.")
+        console.say("This run writes no checkpoints and cannot be resumed: that needs an integer random_state.")
     try:
         # First: resuming starts from it, and a disk that is full or read-only is noticed here.
         with locked(folder / CHECKPOINTS) if goes_on else nullcontext():
-            told = {"command": command, "columns": list(trial.dataset.columns or ())}
-            polarity = "light" if trial.dataset.light_on_dark else "ink"  # decided once: all pictures follow it
-            table = data.written() | ({"polarity": polarity} if trial.dataset.image_shape else {})
+            told = {"command": command, "columns": list(run_data.dataset.columns or ())}
+            polarity = "light" if run_data.dataset.light_on_dark else "ink"  # decided once: all pictures follow it
+            table = data.written() | ({"polarity": polarity} if run_data.dataset.image_shape else {})
             write_config(folder, {"run": told, "data": table, "model": written(model)})
         with one_interruption() as interruptions:
-            _fit_and_save(vae, trial, folder, saving, talk, interruptions)
+            _fit_and_save(vae, run_data, folder, saving, console, interruptions)
         with waiting("Measuring and drawing", after=0.5):
-            metrics = fill(folder, vae, trial, data.seed, command, explorer=explorer)
+            metrics = fill(folder, vae, run_data, data.seed, command, explorer=explorer)
     except KeyboardInterrupt as error:
-        return _give_up(folder, goes_on, getattr(error, "__notes__", ()), talk)
+        return _give_up(folder, goes_on, getattr(error, "__notes__", ()), console)
     except BaseException as error:
         if not goes_on:
             _leave_nothing(folder)
@@ -114,18 +114,18 @@ def learn(
             error.add_note(f"The model is in {folder / 'model'}; {shell('aevb', 'report', folder)} writes the rest.")
         raise
     if goes_on and vae.stopped_because_ == "converged" and vae.history_[-1]["samples"] == num_seen:
-        talk.say(
+        console.say(
             "The run had already converged; nothing changed. To use a larger --patience, start a new run with --config."
         )
-    _say_numbers(talk, metrics, vae, time.perf_counter() - start)
+    _say_numbers(console, metrics, vae, time.perf_counter() - start)
     for name, what in _FILES.items():
         if not name.endswith(("/", ".html")) or (folder / name).exists():
-            talk.say(f"  {name:14} {what}")
+            console.say(f"  {name:14} {what}")
     if vae.stopped_because_ != "interrupted":
         keep_last(folder / CHECKPOINTS, 1)  # enough to resume with more epochs
     elif saving:
-        talk.say(f"Continue with: {shell('aevb', 'fit', '--resume', folder)}")
-    talk.end(f"Results are in {folder}. Open {folder / 'report.html'}", {"folder": folder, **metrics})
+        console.say(f"Continue with: {shell('aevb', 'fit', '--resume', folder)}")
+    console.end(f"Results are in {folder}. Open {folder / 'report.html'}", {"folder": folder, **metrics})
     return 130 if vae.stopped_because_ == "interrupted" else 0
 
 
@@ -140,11 +140,11 @@ def _check_resumable(folder, num_seen, checkpoint_every):
         )
 
 
-def _fit_and_save(vae, trial, folder, saving, talk, interruptions):
+def _fit_and_save(vae, run_data, folder, saving, console, interruptions):
     """Train and save the model, in another folder if its own cannot be written, and also after Ctrl-C."""
     try:
-        with talk.notes():
-            vae.fit(trial.learn, validation_data=trial.valid, **saving)
+        with console.notes():
+            vae.fit(run_data.learn, validation_data=run_data.valid, **saving)
         with interruptions.keeping():
             vae.save(folder / "model")
     except BaseException as error:
@@ -163,7 +163,7 @@ def _save_somewhere(vae, folder):
         return vae.save(Path(tempfile.mkdtemp(prefix="aevb-")) / "model")
 
 
-def fill(folder: Path, vae, trial, seed: int, command: str, *, explorer: bool = False) -> dict:
+def fill(folder: Path, vae, run_data, seed: int, command: str, *, explorer: bool = False) -> dict:
     """Write all files of a run whose model is saved; return its metrics."""
     from aevb import runs
     from aevb.report.report import write_results
@@ -172,8 +172,8 @@ def fill(folder: Path, vae, trial, seed: int, command: str, *, explorer: bool = 
     if explorer:  # before the report, which links to it
         from aevb.explorer import write_page
 
-        write_page(folder / "explorer.html", vae, trial, name=folder.resolve().name)
-    return write_results(folder, vae, trial, seed, command=command)
+        write_page(folder / "explorer.html", vae, run_data, name=folder.resolve().name)
+    return write_results(folder, vae, run_data, seed, command=command)
 
 
 def make_folder(output: Path) -> Path:
@@ -189,7 +189,7 @@ def make_folder(output: Path) -> Path:
         raise InputError(f"output folder {output}: {reason}") from None
 
 
-def _give_up(folder, goes_on, notes, talk):
+def _give_up(folder, goes_on, notes, console):
     """End after a Ctrl-C before there was anything to report, or while the report was written."""
     if (folder / "model").exists():
         message = (
@@ -202,7 +202,7 @@ def _give_up(folder, goes_on, notes, talk):
     else:
         resume = shell("aevb", "fit", "--resume", folder)
         message = f"Interrupted; {folder} contains the state so far. Continue with: {resume}"
-    talk.fail(message)
+    console.fail(message)
     return 130
 
 
@@ -220,38 +220,38 @@ def _leave_nothing(folder) -> bool:
     return True
 
 
-def _say_guess(trial, talk):
+def _say_guess(run_data, console):
     from aevb.data.kinds import sample_rows
     from aevb.data.reading import decide
 
-    rows = trial.train
+    rows = run_data.train
     reading = decide(sample_rows(rows), rows.min(), rows.max(), "auto")
-    talk.say(f"Likelihood: {reading.likelihood}, because {reading.reason}. --likelihood sets another.")
+    console.say(f"Likelihood: {reading.likelihood}, because {reading.reason}. --likelihood sets another.")
 
 
-def _say_numbers(talk, metrics, vae, seconds):
+def _say_numbers(console, metrics, vae, seconds):
     from aevb.report.judgement import written
     from aevb.report.page import number_of_digits, ranking
 
     title, entries = ranking(metrics)
     digits = number_of_digits(metrics)
     numbers = [written(entry["value"], digits) for entry in entries]
-    talk.say(f"\n{title}:")
+    console.say(f"\n{title}:")
     for number, entry in zip(numbers, entries, strict=True):
         error = "" if entry["std_error"] is None else f" (± {written(entry['std_error'], digits)})"
-        talk.say(f"  {number:>{max(8, *map(len, numbers))}}  {entry['words']}{error}")
+        console.say(f"  {number:>{max(8, *map(len, numbers))}}  {entry['words']}{error}")
     if metrics["likelihood"] == "bernoulli" and "(grey data)" in title:
-        talk.say(
+        console.say(
             "A grey level counts as the probability that its pixel is on. Compare these numbers\n"
             "only with others for grey levels, not with those for binarized data."
         )
     units = metrics["active_units"]
     ended = _ENDINGS.get(vae.stopped_because_, "")
     learning, epochs = metrics["training_seconds"], metrics["epochs"]
-    talk.say(
+    console.say(
         f"\n{units['value']} of {units['of']} latent variables active. "
         f"{epochs} epoch{'s' * (epochs != 1)}{ended}; {learning:.0f} s of training, {seconds:.0f} s in all."
     )
     for warning in metrics["warnings"]:
-        talk.warn(warning)
-    talk.say("")
+        console.warn(warning)
+    console.say("")

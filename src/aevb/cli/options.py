@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from aevb.cli.talk import whole
+from aevb.cli.console import whole
 from aevb.settings import SETTINGS, Setting
 
 OPTIONS: dict[str, Setting] = {name: setting for name, setting in SETTINGS.items() if setting.kind is not None}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from aevb.cli.talk import InputError
+from aevb.cli.console import InputError
 from aevb.files import why_not_writable
 
 

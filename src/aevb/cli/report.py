@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from aevb.cli.console import Console, Json, Quiet
 from aevb.cli.run_folder import open_run
-from aevb.cli.talk import Json, Quiet, Talk
 from aevb.cli.waiting import waiting
 
 
@@ -21,12 +21,12 @@ def report(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
         from aevb.report.report import write_results
 
         runs.write_history(run, opened.vae.history_)
-        metrics = write_results(run, opened.vae, opened.trial(), opened.data.seed, command=opened.command)
+        metrics = write_results(run, opened.vae, opened.load_data(), opened.data.seed, command=opened.command)
     path = run / "report.html"
-    talk = Talk(quiet, json)
+    console = Console(quiet, json)
     for warning in metrics["warnings"]:
-        talk.warn(warning)
-    talk.end(f"The report is {path}", {"output": path, **metrics})
+        console.warn(warning)
+    console.end(f"The report is {path}", {"output": path, **metrics})
 
 
 def plot(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
@@ -38,11 +38,11 @@ def plot(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
         json: Print one JSON object.
     """
     opened = open_run(run)
-    talk = Talk(quiet, json)
+    console = Console(quiet, json)
     with waiting("Drawing"):
         from aevb.report.pictures import PICTURES, draw_pictures
 
-        names = draw_pictures(opened.vae, opened.trial(), run, opened.data.seed)
+        names = draw_pictures(opened.vae, opened.load_data(), run, opened.data.seed)
     for name in names:
-        talk.say(f"  {name + '.png':32} {PICTURES[name].heading}")
-    talk.end(f"The pictures are in {run}", {"output": run, "pictures": [f"{name}.png" for name in names]})
+        console.say(f"  {name + '.png':32} {PICTURES[name].heading}")
+    console.end(f"The pictures are in {run}", {"output": run, "pictures": [f"{name}.png" for name in names]})

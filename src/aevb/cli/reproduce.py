@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from aevb.cli.console import Console, Json, Quiet, whole
 from aevb.cli.output import check_folder
-from aevb.cli.talk import Json, Quiet, Talk, whole
 from aevb.cli.waiting import waiting
 
 
@@ -37,7 +37,7 @@ def reproduce(
         json: Print one JSON object.
     """
     check_folder(output)
-    talk = Talk(quiet, json)
+    console = Console(quiet, json)
     with waiting("Loading JAX"):
         from aevb.experiments.progress import ProgressDisplay
         from aevb.experiments.reproduction import PARTS, estimate, reproduce_part
@@ -47,9 +47,9 @@ def reproduce(
     files = []
     with waiting("Measuring this machine"):
         plan = estimate(parts, profile, folder, seed, processes)
-    talk.say(plan.summary)
+    console.say(plan.summary)
     for part in parts:
-        with ProgressDisplay(talk.shows_progress, plan.core_seconds[part], part) as display, talk.notes():
+        with ProgressDisplay(console.shows_progress, plan.core_seconds[part], part) as display, console.notes():
             files += reproduce_part(part, profile, folder, seed=seed, watch=display, processes=processes)
     lines = [f"  {path}" for path in files]
-    talk.end("\n".join(["Done. Look at:", *lines]), {"folder": str(folder), "files": [str(path) for path in files]})
+    console.end("\n".join(["Done. Look at:", *lines]), {"folder": str(folder), "files": [str(path) for path in files]})

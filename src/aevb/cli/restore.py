@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from aevb.cli.apply import Task, apply
-from aevb.cli.talk import Json, Quiet, Talk, whole
+from aevb.cli.console import Console, Json, Quiet, whole
 
 Method = Annotated[
     Literal["hmc", "importance", "gibbs", "metropolis-within-gibbs"],
@@ -42,7 +42,7 @@ def denoise(
     options: dict[str, Any] = {"noise": noise, "level": level, "method": method}
     bands = ("noisy image", "denoised image")
     task = Task("denoised_rows.npy", lambda run, X: run.vae.denoise(X, **options), bands=bands, is_raw=True)
-    apply(run, data, task, output, Talk(quiet, json))
+    apply(run, data, task, output, Console(quiet, json))
 
 
 def inpaint(
@@ -66,7 +66,7 @@ def inpaint(
     """
     bands = ("image with holes", "completed image")
     task = Task("filled_rows.npy", lambda run, X: run.vae.impute(X, method=method), bands=bands, is_raw=True)
-    apply(run, data, task, output, Talk(quiet, json))
+    apply(run, data, task, output, Console(quiet, json))
 
 
 def super_resolve(
@@ -92,7 +92,7 @@ def super_resolve(
     """
 
     def compute(run, X):
-        return run.vae.super_resolve(X, factor, image_shape=run.trial().dataset.image_shape, method=method)
+        return run.vae.super_resolve(X, factor, image_shape=run.load_data().dataset.image_shape, method=method)
 
     task = Task("resolved_rows.npy", compute, bands=("small image", "resolved image"), is_raw=True)
-    apply(run, data, task, output, Talk(quiet, json))
+    apply(run, data, task, output, Console(quiet, json))

@@ -4,12 +4,12 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from aevb.cli.talk import InputError, shell
+from aevb.cli.console import InputError, shell
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, read_config
 
 if TYPE_CHECKING:
-    from aevb.data.trial import DataSettings, Trial
+    from aevb.data.run_data import DataSettings, RunData
     from aevb.vae import VAE
 
 
@@ -22,11 +22,11 @@ class Run(NamedTuple):
     command: str
     columns: tuple[str, ...] = ()  # of the training data, if they have names
 
-    def trial(self) -> "Trial":
+    def load_data(self) -> "RunData":
         """Load the data of the run, with the same split."""
         from aevb.cli.data import downloads
         from aevb.data.own import DataFileError
-        from aevb.data.trial import prepare
+        from aevb.data.run_data import prepare
 
         try:
             with downloads() as report, warnings.catch_warnings():
@@ -67,7 +67,7 @@ def open_run(folder: Path) -> Run:
         )
     with waiting("Loading JAX and the model"):
         from aevb import ModelFileError, load
-        from aevb.data.trial import DataSettings
+        from aevb.data.run_data import DataSettings
         from aevb.training.checkpoint import samples_saved
 
         try:

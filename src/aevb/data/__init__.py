@@ -1,4 +1,4 @@
-"""Data: data sets by name, the user's own files, sources larger than memory, and what may go into a model."""
+"""Data: data sets by name, the user's files, sources larger than memory, and checks of what a model accepts."""
 
 from aevb.arguments import check_parameter
 from aevb.data.binarization import BINARIZATIONS, DynamicBinarization, binarize

@@ -18,8 +18,8 @@ from aevb.models import Conversion, Numbers
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
 from aevb.training.feed import RowNames, streamed_chunk
 
-MAX_STEPS = 50  # of a chunk: arriving data should not wait long
-STRETCH = 20  # chunks that become a row of the history, if a pass is longer
+MAX_STEPS = 50  # per chunk: arriving data should not wait long
+SEGMENT = 20  # chunks per row of the history, if a pass is longer
 
 
 class BatchFeed:
@@ -41,7 +41,7 @@ class BatchFeed:
     def __init__(self, X: Any, read: Callable[[Any, bool], np.ndarray], batch_size: int):
         self.end = "end_of_data" if hasattr(X, "__next__") else "max_epochs"
         self.scale = 1.0  # factor for stored numbers; known after the first rows have been checked
-        self.offset: np.ndarray | None = None  # what is subtracted from its column before, if anything
+        self.offset: np.ndarray | None = None  # subtracted from the columns first, if set
         self._X, self._read = X, read
         self._dtype = None  # of the first batch; all others must match
         arrays = self._matrices(1)
@@ -68,7 +68,7 @@ class BatchFeed:
         for epoch in range(1, 1 + (1 if self.end == "end_of_data" else max_epochs)):
             with closing(read_ahead(self._chunks(epoch, key, numbers))) as chunks:
                 while (chunk := next(chunks, None)) is not None:
-                    yield epoch, chain([chunk], islice(chunks, STRETCH - 1))
+                    yield epoch, chain([chunk], islice(chunks, SEGMENT - 1))
 
     def _chunks(self, epoch, key, numbers):
         size = self._plan.samples_per_chunk

@@ -1,4 +1,4 @@
-"""What grey levels are taken for. Grey, static, dynamic and thresholded MNIST are four different data sets."""
+"""How grey levels become binary data. Grey, static, dynamic and thresholded MNIST are four different data sets."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,10 +12,10 @@ from aevb.data.reading import read_array
 
 
 class DynamicBinarization(NamedTuple):
-    """Grey levels of which `fit` sees fresh binary draws each time it reads them.
+    """Grey levels from which `fit` makes new binary draws each time it reads them.
 
-    A pixel is 1 with the probability of its grey level. The draws are made inside the compiled step, from the run's
-    key: each epoch sees others. Rows that `fit` holds out are drawn once.
+    A pixel is 1 with a probability equal to its grey level. The draws are made inside the compiled step, from the run's
+    key: each epoch has different draws. Rows that `fit` holds out are drawn once.
 
     Args:
         levels: (N, D), in [0, 1], or bytes k/255.
@@ -25,27 +25,27 @@ class DynamicBinarization(NamedTuple):
 
 
 def binarize(X, how: str, seed: int | Sequence[int] = 0) -> Any:
-    """Return grey levels as the data that a model shall learn from.
+    """Return grey levels as the data that a model is trained on.
 
     ============= ==================================================================
-    how           what it gives
+    how           result
     ============= ==================================================================
-    "grey"        X as it is
+    "grey"        X unchanged
     "static"      each pixel is 1 with the probability of its grey level, drawn once
-    "dynamic"     the same, drawn anew each time a row is read: for `fit` alone
-    "threshold"   1 where the grey level is above a half
+    "dynamic"     the same, redrawn each time a row is read: only for `fit`
+    "threshold"   1 where the grey level is above one half
     ============= ==================================================================
 
     Args:
         X: (N, D), in [0, 1], or bytes k/255.
         how: A key of ``BINARIZATIONS``.
-        seed: Of the static draw.
+        seed: Seed of the static draw.
 
     Returns:
         (N, D) bytes of 0 and 1; for ``"dynamic"`` a :class:`DynamicBinarization`, for ``"grey"`` X.
 
     Raises:
-        ValueError: X is not in [0, 1], or `how` is not known.
+        ValueError: X is not in [0, 1], or `how` is unknown.
 
     Example:
         >>> binarize(np.array([[0.2, 0.7, 1.0]]), "threshold")
@@ -59,12 +59,12 @@ def binarize(X, how: str, seed: int | Sequence[int] = 0) -> Any:
 
 
 def level_scale(X: np.ndarray) -> float:
-    """Return what stored grey levels are multiplied by: bytes above 1 are k/255."""
+    """Return the factor for stored grey levels: bytes above 1 mean k/255."""
     return 1 / 255 if X.dtype == np.uint8 and X.max() > 1 else 1.0
 
 
 def kind_of(X: np.ndarray) -> str:
-    """Return what data are: "binary" (0 and 1), "grey" (levels in [0, 1], or bytes) or "none" (any other numbers)."""
+    """Return the kind of data: "binary" (0 and 1), "grey" (levels in [0, 1], or bytes) or "none" (other numbers)."""
     low, high, sample = X.min(), X.max(), sample_rows(X)
     if np.isin((low, high), (0, 1)).all() and np.isin(X, (0, 1)).all():
         return "binary"
@@ -77,13 +77,13 @@ def kind_of(X: np.ndarray) -> str:
 def _static(X, seed):
     generator, scale = np.random.default_rng(seed), np.float32(level_scale(X))
     drawn = np.empty(X.shape, np.uint8)
-    for start in range(0, len(X), 1000):  # some at a time: uniform numbers take more memory than bytes
+    for start in range(0, len(X), 1000):  # in blocks: uniform numbers take more memory than bytes
         rows = X[start : start + 1000]
         drawn[start : start + 1000] = generator.random(rows.shape, np.float32) < rows * scale
     return drawn
 
 
-# What is made of grey levels and a seed, by name.
+# Functions of grey levels and a seed, by name.
 BINARIZATIONS: dict[str, Callable[[np.ndarray, Any], Any]] = {
     "grey": lambda X, seed: X,
     "static": _static,

@@ -1,4 +1,4 @@
-"""Bad input is refused before any work is done, with the argument, the place, the value, and what to do."""
+"""Checks of data before any work is done; messages name the argument, the position, the value, and what to do."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,8 +9,8 @@ from aevb.data.table import block_rows
 from aevb.errors import WrongTypeError, shown
 from aevb.models import LIKELIHOODS
 
-ROUNDING = 1e-12  # of a column's magnitude in float64: differences that are no larger come from rounding
-FAR = 1000  # standard deviations from 0, from which float32 has less than five digits for what varies
+ROUNDING = 1e-12  # relative to a column's magnitude in float64: smaller differences come from rounding
+FAR = 1000  # standard deviations from 0; beyond, float32 leaves less than five digits for the variation
 
 
 def check_rows(
@@ -26,35 +26,35 @@ def check_rows(
 
     Args:
         X: (N, D), numbers.
-        likelihood: A key of ``LIKELIHOODS``; None for one that takes any number.
-        scale: What stored values are multiplied by before they are used.
-        name: What the rows are part of, for the message.
-        row_numbers: (N,), the numbers that the rows have there, if not 0, 1, ...
-        columns: (D,), the columns' names, if they have any.
+        likelihood: A key of ``LIKELIHOODS``; None for one that accepts any number.
+        scale: Factor for stored values.
+        name: Name of the data that the rows belong to, for the message.
+        row_numbers: (N,), the indices of the rows in these data, if not 0, 1, ...
+        columns: (D,), the column names, if there are any.
 
     Raises:
-        ValueError: Naming the first bad row and column and its value.
+        ValueError: A value is not allowed; the message gives the first one, its row and its column.
     """
     place = name, range(len(X)) if row_numbers is None else row_numbers, columns
     if np.issubdtype(X.dtype, np.floating):
-        _refuse(X, place, lambda x: ~np.isfinite(x), "NaN and infinity are not data here", "drop or fill those rows")
+        _refuse(X, place, lambda x: ~np.isfinite(x), "NaN and infinity are not allowed here", "drop or fill those rows")
         if X.dtype == np.float64:
             limit = np.finfo(np.float32).max
             reason = "the model computes in float32, whose range it exceeds"
             _refuse(X, place, lambda x: np.abs(x) > limit, reason, "rescale the column")
     if likelihood is not None and LIKELIHOODS[likelihood].unit_interval and (X.min() < 0 or X.max() * scale > 1):
         advice = "divide pixels by 255, use sklearn.preprocessing.MinMaxScaler, or set likelihood='gaussian'"
-        reason = f"likelihood='{likelihood}' takes values in [0, 1]"
+        reason = f"likelihood='{likelihood}' expects values in [0, 1]"
         _refuse(X, place, lambda x: (x < 0) | (x * scale > 1), reason, advice)
 
 
 def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str] | None = None) -> None:
-    """Refuse a column that is constant but for rounding: a Gaussian can make its likelihood there as large as it likes.
+    """Refuse columns that are constant up to rounding: a Gaussian likelihood is unbounded there.
 
     Args:
-        low: (D,), the columns' smallest values.
-        high: (D,), their largest.
-        columns: (D,), their names, if they have any.
+        low: (D,), the smallest value of each column.
+        high: (D,), the largest.
+        columns: (D,), the column names, if there are any.
     """
     constant = np.flatnonzero(are_constant(low, high))
     low, high = low.astype(np.float64), high.astype(np.float64)
@@ -62,19 +62,19 @@ def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str]
         column = constant[0]
         values, advice = f"every row has {low[column]}", ""
         if low[column] != high[column]:
-            advice = ", or bring out what varies with sklearn.preprocessing.StandardScaler()"
-            values = f"all rows lie between {low[column]} and {high[column]}, the same number but for rounding"
+            advice = ", or rescale it with sklearn.preprocessing.StandardScaler()"
+            values = f"all rows lie between {low[column]} and {high[column]}, equal up to rounding"
         are_grey_levels = low.min() >= 0 and 1 < high.max() <= 255
         hint = "If these are grey levels from 0 to 255, give X / 255 or X.astype('uint8'). " * bool(are_grey_levels)
         count = _counted(constant.size, "such column")
         raise ValueError(
             f"X: {_column(column, columns)} is constant ({values}; {count}). Under a Gaussian likelihood its density "
-            f"has no bound. {hint}Drop it with sklearn.feature_selection.VarianceThreshold(){advice}."
+            f"is unbounded. {hint}Drop it with sklearn.feature_selection.VarianceThreshold(){advice}."
         )
 
 
 def are_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return which columns (D,), between these values, are one number but for what rounding makes of it."""
+    """Return which columns (D,), with these smallest and largest values, are constant up to rounding."""
     rounding = ROUNDING if low.dtype == np.float64 else 4 * np.finfo(np.float32).eps
     low, high = low.astype(np.float64), high.astype(np.float64)
     return high - low <= np.maximum(rounding * np.maximum(abs(low), abs(high)), np.finfo(np.float32).tiny)
@@ -93,26 +93,26 @@ def units_of(mean: np.ndarray, variance: np.ndarray, *, is_shared: bool = False)
     Args:
         mean: (D,).
         variance: (D,).
-        is_shared: Whether all columns get one standard deviation, that of their average variance, as is right for
+        is_shared: Whether all columns share one standard deviation, the root of their average variance, as suits
             pixels: a Gaussian decoder's standard deviations are limited in these units, so that those of pixels that
-            hardly ever vary stay away from 0. Otherwise each has its own, a constant column 1.
+            hardly vary stay away from 0. Otherwise each column has its own; that of a constant column is 1.
     """
     variance = np.full_like(variance, np.mean(variance)) if is_shared else variance
     return mean, np.sqrt(np.where(variance > 0, variance, 1.0))
 
 
 def offset_of(units: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray | None:
-    """Return what has to be subtracted from the columns before they can be computed with in float32, if anything.
+    """Return what must be subtracted from the columns before computing in float32, if anything.
 
-    A column far from 0 has few digits left in float32 for what varies: of N(1e7, 1) eight values. Its mean is
-    subtracted in float64, and added again to what the model makes.
+    In float32, a column far from 0 has few digits left for its variation: N(1e7, 1) takes eight values. Its mean is
+    subtracted in float64, and added to the model's output.
 
     Args:
         units: Means and standard deviations of the columns, (D,) each.
 
     Returns:
         (D,): the means of the columns whose mean is over 1,000 times their standard deviation, 0 for others; None if
-        there are none such.
+        there are no such columns.
     """
     if units is None:
         return None
@@ -122,12 +122,12 @@ def offset_of(units: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray | None:
 
 
 def minus(X: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
-    """Return X less the columns' offset, in float64; X itself if there is none."""
+    """Return X minus the columns' offset, in float64; X itself if there is none."""
     return X if offset is None else X - offset
 
 
 def scaled(units: tuple[np.ndarray, np.ndarray], scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the units of columns whose stored values are multiplied by a number before they are used."""
+    """Return the units of columns whose stored values are multiplied by a scale."""
     mean, std = units
     return mean * scale, std * scale
 
@@ -138,7 +138,7 @@ def _blocks(X):
 
 
 def _refuse(X, place, is_bad: Callable, reason, advice):
-    """Raise for the first of the bad values, if there are any."""
+    """Raise an error for the first bad value, if there is one."""
     first, count, seen = None, 0, 0
     for block in _blocks(X):
         bad = is_bad(block)
@@ -151,7 +151,7 @@ def _refuse(X, place, is_bad: Callable, reason, advice):
         name, row_numbers, columns = place
         raise ValueError(
             f"{name}: the value at row {row_numbers[first[0]]}, {_column(first[1], columns)} is {X[first].item()!r} "
-            f"({_counted(count, 'such value')}, rows counted from 0): {reason}. What to do: {advice}."
+            f"({_counted(count, 'such value')}, rows counted from 0): {reason}. To fix it: {advice}."
         )
 
 
@@ -165,12 +165,12 @@ def _counted(count, what):
 
 @contextmanager
 def explained(X, name: str = "X") -> Iterator[None]:
-    """Add to what scikit-learn says of a matrix which argument it is, where the first bad value is, and what to do."""
+    """Add to scikit-learn's errors the argument's name, the position of the first bad value, and what to do."""
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
         if np.ndim(_as_objects(X)) == 0 and not hasattr(X, "toarray"):
-            raise WrongTypeError(f"{name}={shown(X)}: data are rows and columns. Give an array (n, D).") from None
+            raise WrongTypeError(f"{name}={shown(X)}: expected rows and columns. Give an array (n, D).") from None
         check_row_lengths(X, name)
         check_number_type(X, name)
         said = " ".join(str(error).split())
@@ -180,29 +180,29 @@ def explained(X, name: str = "X") -> Iterator[None]:
         raise kind(f"{said} {advice}".strip()) from None
 
 
-_ADVICE = {  # by what scikit-learn says
-    "array with dim": "Flatten images and the like first: X.reshape(len(X), -1).",
-    "features as input": "Give the columns that it learned from.",
+_ADVICE = {  # by words in scikit-learn's message
+    "array with dim": "Flatten images and similar arrays first: X.reshape(len(X), -1).",
+    "features as input": "Give the columns that it was fitted to.",
     "sample(s)": "Give at least one row.",
     "0 feature(s)": "Give at least one column.",
 }
 
 
 def check_row_lengths(X, name: str = "X") -> None:
-    """Refuse a list of rows of which one has another length than the first, naming it."""
+    """Refuse a list of rows if one differs in length from the first; the message names it."""
     if not isinstance(X, list | tuple) or not all(map(np.iterable, X)):
         return
     lengths = [len(row) for row in X]
     for row, length in enumerate(lengths):
         if length != lengths[0]:
             raise ValueError(
-                f"{name}: row {row} has {length} values, row 0 has {lengths[0]} (rows counted from 0). Give each row "
-                "as many; NaN stands for what is missing, and VAE.impute fills it in."
+                f"{name}: row {row} has {length} values, but row 0 has {lengths[0]} (rows counted from 0). All rows "
+                "need the same length; use NaN for missing values, which VAE.impute fills in."
             )
 
 
 def check_number_type(X, name: str = "X") -> None:
-    """Refuse a matrix that has entries which are no numbers, naming the first."""
+    """Refuse a matrix with entries that are not numbers; the message names the first."""
     array = _as_objects(X)
     if array.dtype.kind not in "OUSc" or array.ndim != 2:
         return
@@ -214,7 +214,7 @@ def check_number_type(X, name: str = "X") -> None:
             raise ValueError(f"{place}. Complex data not supported: give np.c_[X.real, X.imag].")
         if hasattr(value, "isoformat") or isinstance(value, np.datetime64 | np.timedelta64):
             raise WrongTypeError(
-                f"{place}, a date or time, not a number (rows counted from 0). Give it as a number, such as the days "
+                f"{place}, a date or time, not a number (rows counted from 0). Convert it to a number, such as days "
                 "since the first, (when - when.min()) / np.timedelta64(1, 'D'), or leave the column out."
             )
         raise WrongTypeError(
@@ -227,13 +227,13 @@ def check_number_type(X, name: str = "X") -> None:
 
 
 def _names_of(X):
-    """Return the names of a frame's columns; None for what has none."""
+    """Return the column names of a data frame; None if X has none."""
     names = getattr(X, "columns", None)
     return None if names is None or not all(isinstance(column, str) for column in names) else list(names)
 
 
 def _is_number(value):
-    """Whether this is a number, or all of a row are: a million cells one at a time would take seconds."""
+    """Whether this is a number, or a row of numbers: checking a million cells one by one would take seconds."""
     if np.iscomplexobj(value):
         return False
     try:
@@ -244,7 +244,7 @@ def _is_number(value):
 
 
 def _as_objects(X):
-    """Return X as an array, of objects if its rows have several lengths."""
+    """Return X as an array; an array of objects if its rows differ in length."""
     try:
         return np.asarray(X)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Tables as text: numbers, an optional line of names, empty cells for what is missing, one column of labels.
+"""Tables as text: numbers, an optional header line, empty cells for missing values, and optionally a label column.
 
-Cells are separated by commas, semicolons or tabs, whichever the first lines have. Beside semicolons and tabs a decimal
-comma is understood, as spreadsheets write it in much of Europe. Files may be compressed (`.csv.gz`).
+Cells are separated by commas, semicolons or tabs, whichever the first lines use. With semicolons and tabs, a comma in a
+number is a decimal comma, as spreadsheets in much of Europe write it. Files may be compressed (`.csv.gz`).
 """
 
 import codecs
@@ -26,11 +26,11 @@ _DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?"
 
 
 class CsvError(ValueError):
-    """What is wrong with a file, and in which line (counted from 1) and column."""
+    """A file cannot be read; the message says why, and in which line (counted from 1) and column."""
 
 
 class CsvContents(NamedTuple):
-    """What a file holds."""
+    """The contents of a file."""
 
     rows: np.ndarray  # (N, D); NaN where a cell is empty
     columns: tuple[str, ...] | None
@@ -42,21 +42,21 @@ class CsvForm(NamedTuple):
 
     encoding: str
     delimiter: str
-    columns: tuple[str, ...] | None  # if the first line is one of names
+    columns: tuple[str, ...] | None  # if the first line is a header
     width: int
 
 
 def read_csv(path: Path, label_column: str | None = None) -> CsvContents:
-    """Read a file of numbers as text; a warning says what was taken for something else than it says.
+    """Read a text file of numbers; a warning says where it was interpreted (Latin-1, decimal commas).
 
-    The first line is one of names if any of its cells is not a number.
+    The first line is a header if any of its cells is not a number.
 
     Args:
-        path: The file, UTF-8, or else Latin-1.
-        label_column: Name of a column (or its number, from 0) of labels, which may be words.
+        path: The file, in UTF-8 or else Latin-1.
+        label_column: Name of a column of labels (or its index, from 0), which may be words.
 
     Raises:
-        CsvError: Naming the line and the column, or saying that there are no rows.
+        CsvError: The message names the line and the column, or says that there are no rows.
     """
     form = read_form(path)
     if form.encoding == "latin-1":
@@ -67,7 +67,7 @@ def read_csv(path: Path, label_column: str | None = None) -> CsvContents:
 
 
 def read_form(path: Path) -> CsvForm:
-    """Return how a file is written, by its first lines."""
+    """Return how a file is written, judging by its first lines."""
     encoding = _encoding(path)
     delimiter = _delimiter(path, encoding)
     with _open_text(path, encoding) as file:
@@ -78,7 +78,7 @@ def read_form(path: Path) -> CsvForm:
 
 
 def _encoding(path):
-    """Return "utf-8-sig", or "latin-1" for a text that is not UTF-8."""
+    """Return "utf-8-sig", or "latin-1" for text that is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     is_utf8 = True
     with _open_bytes(path) as file:
@@ -94,7 +94,7 @@ def _encoding(path):
 
 
 def _delimiter(path, encoding):
-    """Return what the first lines agree on; a comma that stands beside semicolons or tabs is part of a number."""
+    """Return the separator that the first lines agree on; with semicolons or tabs, a comma is part of a number."""
     with _open_text(path, encoding) as file:
         lines = [line for line in islice(file, 10) if line.strip()]
     for delimiter in ";\t":
@@ -114,10 +114,10 @@ def _open_text(path, encoding) -> Any:
 
 
 def _quickly(path, form):
-    """Return the numbers by NumPy's reader, or None if the file has anything else: then it matters what and where."""
+    """Read the numbers with NumPy; return None if there is anything else, which `_carefully` then locates."""
     try:
         with warnings.catch_warnings(), _open_text(path, form.encoding) as file:
-            warnings.simplefilter("ignore", UserWarning)  # of a file without rows, which is refused later
+            warnings.simplefilter("ignore", UserWarning)  # about a file without rows, which is refused later
             skip = int(form.columns is not None)
             return np.loadtxt(file, delimiter=form.delimiter, skiprows=skip, ndmin=2, comments=None)
     except ValueError:
@@ -139,7 +139,7 @@ def _carefully(path, form, label_column):
         rows.append(values)
     if not rows or not rows[0]:
         size = f"{os.path.getsize(path):,} bytes"
-        raise CsvError(f"it has no {'columns' if rows else 'rows'} of numbers ({size}); give a line for each row.")
+        raise CsvError(f"it has no {'columns' if rows else 'rows'} of numbers ({size}); write one line per row.")
     if commas:
         warnings.warn(f"{path}: the comma in its numbers is read as a decimal comma (1,5 as 1.5).", stacklevel=3)
     columns = form.columns
@@ -149,7 +149,7 @@ def _carefully(path, form, label_column):
 
 
 def _lines(path, form) -> Iterator[tuple[int, list[str]]]:
-    """Give the lines of numbers that are not empty, each with its number in the file, from 1."""
+    """Yield the lines that are not empty, without the header, each with its number in the file, from 1."""
     with _open_text(path, form.encoding) as file:
         reader = csv.reader(file, delimiter=form.delimiter)
         if form.columns is not None:
@@ -160,7 +160,7 @@ def _lines(path, form) -> Iterator[tuple[int, list[str]]]:
 
 
 def _value(cell, delimiter) -> float | None:
-    """Return the number that a cell holds, NaN if it is missing, None if it is something else."""
+    """Return the number in a cell, NaN if it is missing, None if it is something else."""
     cell = cell.strip()
     lower = cell.lower()
     if lower in _MISSING:
@@ -178,8 +178,8 @@ def _value(cell, delimiter) -> float | None:
 def _ragged(line, width, form):
     names = {",": "commas", ";": "semicolons", "\t": "tabs"}
     return (
-        f"line {line} has {width} cells separated by {names[form.delimiter]}, the first line has {form.width}; "
-        "give each line as many, and put cells that hold the separator in quotes."
+        f"line {line} has {width} cells separated by {names[form.delimiter]}, but the first line has {form.width}; "
+        "all lines need the same number of cells, and cells that contain the separator need quotes."
     )
 
 
@@ -187,11 +187,11 @@ def _no_number(line, cells, place, form, label):
     cell = cells[place].strip()
     place += label is not None and place >= label
     column = f"column {form.columns[place]!r}" if form.columns else f"column {place}"
-    advice = "encode words as numbers, leave the column out, or name it as the column of labels (--label-column)"
+    advice = "encode words as numbers, leave the column out, or name it as the label column (--label-column)"
     if _DATE.fullmatch(cell):
-        advice = "give a date as a number, such as the days since the first one, or leave the column out"
+        advice = "convert dates to numbers, such as days since the first one, or leave the column out"
     elif ";" in cell or "\t" in cell:
-        advice = "separate the cells of all lines by commas, or all by semicolons"
+        advice = "separate the cells of all lines with commas, or all with semicolons"
     return f"line {line}, {column}: {cell[:40]!r} is not a number; {advice}."
 
 

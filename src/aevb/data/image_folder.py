@@ -1,4 +1,4 @@
-"""A folder of pictures as rows of grey levels; what is converted on the way is said, and what cannot be is refused."""
+"""Read a folder of pictures as rows of grey levels; warn about conversions, and refuse what cannot be converted."""
 
 import warnings
 from collections import Counter
@@ -10,32 +10,33 @@ import numpy as np
 from aevb.errors import DataFileError
 
 ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
-# What was done to a picture, in words that follow "... of its N pictures".
+# How a picture was converted, in words that follow "n of its N pictures are".
 _COLOUR = "in colour and are read as grey levels (luma, 0.299 R + 0.587 G + 0.114 B)"
-_TRANSPARENT = "partly transparent and are laid on white"
-_FRAMES = "animated or have several pages, of which the first is read"
-_DEEP = "of 16 bits and are read as numbers from 0 to 1 (k/65535)"
+_TRANSPARENT = "partly transparent and are placed on white"
+_FRAMES = "animated or have several pages; only the first is read"
+_DEEP = "16-bit and are read as numbers from 0 to 1 (k/65535)"
 
 
 class ImageRows(NamedTuple):
     """Pictures of one size."""
 
-    rows: np.ndarray  # (N, height * width): bytes; of 16 bits numbers from 0 to 1; of numbers these as they are
+    rows: np.ndarray  # (N, height * width): bytes; numbers from 0 to 1 for 16 bits; other numbers unchanged
     image_shape: tuple[int, int]
-    labels: np.ndarray | None  # the names of their folders, if they lie in several
+    labels: np.ndarray | None  # the names of their folders, if there are several
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Return the pictures in a folder and all folders in it, in the order of their names; hidden ones do not count."""
+    """Return the pictures in a folder and its subfolders, sorted by name; hidden files are ignored."""
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
     return [path for path in files if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
 
 
 def read_images(folder: Path) -> ImageRows:
-    """Read all pictures of a folder as grey levels; a warning says how many were converted, and from what.
+    """Read all pictures in a folder as grey levels; a warning says how many were converted, and from what.
 
     Raises:
-        DataFileError: Naming the first file that cannot be read faithfully, or differs in size or kind from the first.
+        DataFileError: A picture cannot be read without loss, or differs in size or kind from the first one; the
+            message names it.
     """
     try:
         import PIL.Image  # noqa: F401
@@ -52,10 +53,12 @@ def read_images(folder: Path) -> ImageRows:
         levels.append(picture)
         if picture.shape != levels[0].shape:
             size, first = (f"{array.shape[1]} x {array.shape[0]}" for array in (picture, levels[0]))
-            raise DataFileError(f"{path} is {size} pixels, {files[0].name} is {first}. Bring all pictures to one size.")
+            raise DataFileError(
+                f"{path} is {size} pixels, but {files[0].name} is {first}. Resize all pictures to one size."
+            )
         if picture.dtype != levels[0].dtype:
             kinds = " and ".join(_KINDS[array.dtype.name] for array in (picture, levels[0]))
-            raise DataFileError(f"{path} and {files[0].name} differ: {kinds}. Save all pictures alike.")
+            raise DataFileError(f"{path} and {files[0].name} differ: {kinds}. Save all pictures in one format.")
     for what, count in conversions.items():
         few = f"{count:,} of its {len(files):,} pictures" if count < len(files) else f"all {count:,} pictures"
         warnings.warn(f"{folder}: {few} are {what}.", stacklevel=2)
@@ -69,7 +72,7 @@ _KINDS = {"uint8": "8 bits", "float32": "16 bits or floating point", "float64": 
 
 
 def _read(path) -> tuple[np.ndarray, list[str]]:
-    """Return a picture's grey levels (height, width), and what was done to it."""
+    """Return a picture's grey levels (height, width), and how it was converted."""
     from PIL import Image
 
     try:
@@ -87,22 +90,22 @@ def _read(path) -> tuple[np.ndarray, list[str]]:
 
 
 def _check_depth(path, picture):
-    """Refuse a PNG of 16 bits a channel that Pillow would cut down to 8 without a word: all but grey ones."""
+    """Refuse 16-bit PNGs that are not grey: Pillow would silently reduce them to 8 bits per channel."""
     if picture.format == "PNG":
         with open(path, "rb") as file:
             header = file.read(26)
-        depth, colour_type = header[24], header[25]  # of IHDR, which comes first
+        depth, colour_type = header[24], header[25]  # in IHDR, which comes first
         if depth == 16 and colour_type != 0:
             raise DataFileError(
-                f"{path} has 16 bits a channel in colour or with transparency, of which 8 would be lost. Save it as "
-                "grey of 16 bits, or with 8 bits a channel."
+                f"{path} has 16 bits per channel in colour or with transparency, and 8 of them would be lost. Save it "
+                "as 16-bit grey, or with 8 bits per channel."
             )
 
 
 def _levels(picture: Any) -> tuple[np.ndarray, list[str]]:
     if picture.mode.startswith("I;16"):
         return (np.asarray(picture).astype(np.float32) / np.float32(65535)), [_DEEP]
-    if picture.mode == "I":  # as older versions of Pillow have grey PNGs of 16 bits
+    if picture.mode == "I":  # 16-bit grey PNGs in older versions of Pillow
         if picture.format == "PNG":
             return (np.asarray(picture) / 65535).astype(np.float32), [_DEEP]
         return np.asarray(picture).astype(np.float64), []

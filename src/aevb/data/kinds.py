@@ -1,4 +1,4 @@
-"""What kind of numbers data are, found by looking at them: grey levels, ink, measurements, counts."""
+"""Guess what kind of numbers data are from their values: grey levels, ink, measurements, counts."""
 
 import numpy as np
 
@@ -6,24 +6,24 @@ from aevb.data.checks import are_constant
 
 MAX_SAMPLE_ROWS, MAX_SAMPLE_VALUES = 2000, 2_000_000
 LEVELS_IN_A_BYTE = 256
-MIN_PIXELS = 64  # columns from which whole numbers in 0 ... 255 that are not bytes are taken for images
-MIN_DEEP_LEVELS = 20  # of 16 bits: as many other numbers all pass for such levels with a probability below 1e-27
+MIN_PIXELS = 64  # columns needed to treat whole numbers in 0 ... 255 that are not bytes as images
+MIN_DEEP_LEVELS = 20  # 16-bit levels: this many other numbers look like them with a probability below 1e-27
 MAX_EQUAL_PAIRS = 0.1
 MIN_ROWS_TO_JUDGE = 20
 
 
 def sample_rows(X: np.ndarray) -> np.ndarray:
-    """Return rows from all over X, few enough to look at each value."""
+    """Return rows from all parts of X, few enough to inspect each value."""
     most = min(MAX_SAMPLE_ROWS, max(MAX_SAMPLE_VALUES // X.shape[1], 100))
     return X if len(X) <= most else X[np.linspace(0, len(X) - 1, most).astype(int)]
 
 
 def are_grey_levels(sample: np.ndarray, low: float, high: float) -> bool:
-    """Whether numbers are levels between black and white, all in one unit.
+    """Whether numbers are levels between black and white, all in the same unit.
 
-    Bytes are, if they are 0 and 1 alone or reach beyond 127: smaller ones are counts. Other numbers are if they lie in
-    [0, 1] at equal steps of at least 1/256 or of 1/65535 (16 bits), or if they are whole numbers up to 255 in at least
-    64 columns.
+    Bytes are grey levels if they are only 0 and 1 or exceed 127; smaller bytes are counts. Other numbers are grey
+    levels if they lie in [0, 1] at equal steps of at least 1/256 or of 1/65535 (16 bits), or if they are whole numbers
+    up to 255 in at least 64 columns.
 
     Args:
         sample: Rows (n, D) of the data.
@@ -57,15 +57,15 @@ def _are_multiples(values, steps):
 
 
 def look_binary(values: np.ndarray, are_levels: bool) -> bool:
-    r"""Whether values in [0, 1] can stand for probabilities of a binary variable, as ink on paper does.
+    r"""Whether values in [0, 1] can be probabilities of a binary variable, like ink on paper.
 
-    A binary draw with probability x has variance x (1 - x). Where these, on average, exceed the variance of x itself, a
-    draw is more noise than data. Measured: MNIST has 0.2 times as much noise as data, handwritten digits of 8 x 8
-    pixels 0.5, Frey Face 6.7, scaled tables 1.4 to 13. Columns that hold nothing but 0 and 1 have no say.
+    A binary draw with probability x has variance x (1 - x). If that exceeds, on average, the variance of x itself, a
+    draw is more noise than data. Measured ratios of noise to data: MNIST 0.2, handwritten digits of 8 x 8 pixels 0.5,
+    Frey Face 6.7, scaled tables 1.4 to 13. Columns that contain only 0 and 1 are ignored.
 
     Args:
         values: (n, D), in [0, 1].
-        are_levels: Whether all columns are in one unit, so that differences between columns count as data.
+        are_levels: Whether all columns are in the same unit, so that differences between columns count as data.
     """
     grey = values[:, np.any((values > 0) & (values < 1), axis=0)].astype(np.float64)
     if not grey.size:
@@ -75,7 +75,7 @@ def look_binary(values: np.ndarray, are_levels: bool) -> bool:
 
 
 def choose_likelihood(sample: np.ndarray, low: float, high: float, are_levels: bool) -> tuple[str, str]:
-    """Return the likelihood for data, and the reason in words.
+    """Return the likelihood for data, and the reason as text.
 
     Args:
         sample: Rows (n, D) of the data.
@@ -88,23 +88,23 @@ def choose_likelihood(sample: np.ndarray, low: float, high: float, are_levels: b
     scale = 1 / 255 if sample.dtype == np.uint8 and are_levels else 1
     if not (low >= 0 and high * scale <= 1):
         if sample.dtype == np.uint8:
-            return "gaussian", f"the bytes reach no further than {high}, so they are counts and not grey levels"
+            return "gaussian", f"the bytes do not exceed {high}: they are counts, not grey levels"
         return "gaussian", "not all values lie in [0, 1]"
     if look_binary(sample * np.float32(scale), are_levels):
-        return "bernoulli", "the values in [0, 1] are mostly near 0 and 1, as ink on paper"
+        return "bernoulli", "the values in [0, 1] are mostly near 0 and 1, like ink on paper"
     if are_levels:
         return "sigmoid-gaussian", "the grey levels fill the range between black and white, as in photographs"
     if are_constant(sample.min(axis=0), sample.max(axis=0)).any():
-        return "sigmoid-gaussian", "the values lie in [0, 1], and some columns are constant, as the border of images"
-    return "gaussian", "the values in [0, 1] are mostly far from 0 and 1, as scaled measurements"
+        return "sigmoid-gaussian", "the values lie in [0, 1], and some columns are constant, like the borders of images"
+    return "gaussian", "the values in [0, 1] are mostly far from 0 and 1, like scaled measurements"
 
 
 def discrete_columns(sample: np.ndarray) -> np.ndarray:
-    """Return the numbers of the columns on which a density says little: those that repeat a few values.
+    """Return the indices of the columns that repeat a few values, where a density means little.
 
-    A column counts if two rows chosen at random have the same value in more than a tenth of the cases: categories,
-    codes, small counts (Poisson up to a mean of 7), and measurements that are often exactly 0. Rounded measurements do
-    not: in iris 3 to 7% of the pairs are equal. Constant columns are not among them.
+    A column is discrete if two rows chosen at random have equal values there with a probability above 0.1: categories,
+    codes, small counts (Poisson up to a mean of 7), and measurements that are often exactly 0. Rounded measurements are
+    not discrete: in iris 3 to 7% of the pairs are equal. Constant columns are not included.
 
     Args:
         sample: (n, D), rows of the data.
@@ -120,7 +120,7 @@ def discrete_columns(sample: np.ndarray) -> np.ndarray:
     ordered = np.sort(sample, axis=0)
     is_new = np.ones(ordered.shape, bool)
     is_new[1:] = ordered[1:] != ordered[:-1]
-    # In its run of equal values, the r-th of them has r - 1 equals before it: the sum counts pairs.
+    # In a run of equal values, the r-th has r - 1 equal values before it: the sum counts pairs.
     number = np.arange(num_rows)[:, None]
     before = number - np.maximum.accumulate(np.where(is_new, number, 0), axis=0)
     share = before.sum(axis=0) / (num_rows * (num_rows - 1) / 2)
@@ -128,21 +128,20 @@ def discrete_columns(sample: np.ndarray) -> np.ndarray:
 
 
 def dequantize(X, columns=None, random_state=0) -> np.ndarray:
-    r"""Return data with uniform noise added to columns that take few values, so that a density has meaning there.
+    r"""Return data with uniform noise added to columns that take few values, so that a density is meaningful there.
 
-    Noise between 0 and one step, the smallest difference between two values of the column, spreads each value over a
-    cell of its own. For steps of 1, the average log density of the result is a lower bound of the log probability of
-    the discrete values:
+    Noise between 0 and one step, the smallest difference between two values of the column, spreads each value over its
+    own cell. For steps of 1, the average log density of the result is a lower bound on the log probability of the
+    discrete values:
 
     .. math:: E_u[\log p(x + u)] \le \log \int p(x + u)\, du = \log P(x), \quad u \sim U(0, 1)
 
     (L. Theis, A. van den Oord and M. Bethge, "A note on the evaluation of generative models", 2016). Other steps s add
-    log s for each column. Only the order of the values matters for what is learned of a category: one-hot columns suit
-    a model better than numbers of categories.
+    log s per column. A category coded as a number is treated as ordered: one-hot columns suit a model better.
 
     Args:
         X: (n, D), numbers.
-        columns: Numbers of the columns; None for those that :func:`discrete_columns` finds.
+        columns: Indices of the columns; None for those that :func:`discrete_columns` finds.
         random_state: As in scikit-learn.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Data by name or by path, whole in memory, with what pictures of them need to know: for the commands."""
+"""Load data by name or path into memory, with what is needed to draw them: for the commands."""
 
 import math
 from dataclasses import replace
@@ -28,18 +28,18 @@ def open_dataset(
     image_shape: tuple[int, int] | None = None,
     report: Report = lambda *_: None,
 ) -> Dataset:
-    """Load a data set by name, or a user's own files.
+    """Load a data set by name, or a user's files.
 
     Args:
         source: A key of ``DATASETS``, or a path: a `.npy` file of rows (N, D) or images (N, height, width), a `.npz`
             file with one such array (and labels, if one of `y`, `label`, `labels`, `target` has N entries), a `.csv`,
             `.csv.gz`, `.tsv` or `.parquet` file, a folder of those, or a folder of pictures and of folders of pictures.
-        label_column: Column of a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file with labels, which are not learned from.
+        label_column: Column of labels in a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file; not used for training.
         image_shape: (height, width) of rows that are images.
-        report: Told about a download, see :func:`load_dataset`.
+        report: Called during a download, see :func:`load_dataset`.
 
     Raises:
-        DataFileError: Naming the file, what is wrong and where.
+        DataFileError: The message names the file, what is wrong and where.
 
     Example:
         >>> open_dataset("digits").title
@@ -52,12 +52,12 @@ def open_dataset(
         names = ", ".join(DATASETS)
         hint = did_you_mean(str(source), DATASETS)
         raise DataFileError(
-            f"{source} is neither a data set's name ({names}) nor a file (looked from {Path.cwd()}).{hint}"
+            f"{source} is neither the name of a data set ({names}) nor a file (looked from {Path.cwd()}).{hint}"
         )
     if label_column is not None and ending_of(path) not in WITH_LABEL_COLUMNS:
         raise DataFileError(
-            f"{source}: a column of labels (--label-column) is for {', '.join(WITH_LABEL_COLUMNS)} files. In a .npz "
-            "file labels are an array y beside the rows; pictures have them by their subfolders."
+            f"{source}: a label column (--label-column) is only for {', '.join(WITH_LABEL_COLUMNS)} files. In a .npz "
+            "file, labels are an array y next to the rows; for pictures, they are the names of the subfolders."
         )
     return described(_read(path, label_column), source, image_shape)
 
@@ -65,10 +65,10 @@ def open_dataset(
 def described(
     dataset: Dataset, source: str, image_shape: tuple[int, int] | None, num_rows: int | None = None
 ) -> Dataset:
-    """Return a data set with its name, the shape of its images and its title; its rows may be some of more.
+    """Return a data set with its name, image shape and title; its rows may be a subset of `num_rows` rows.
 
     Raises:
-        DataFileError: The images' shape is not that of the rows.
+        DataFileError: The image shape does not match the rows.
     """
     rows = dataset.rows
     shape = image_shape or dataset.image_shape or _guessed_shape(rows)
@@ -80,7 +80,7 @@ def described(
 
 
 def columns_of(path: Path) -> tuple[str, ...]:
-    """Return the columns of a `.csv` or `.parquet` file, by name or by number from 0; none of other data."""
+    """Return the columns of a `.csv` or `.parquet` file, by name or by index from 0; no columns for other data."""
     if not path.is_file() or ending_of(path) not in WITH_LABEL_COLUMNS:
         return ()
     if ending_of(path) == ".parquet":
@@ -91,12 +91,12 @@ def columns_of(path: Path) -> tuple[str, ...]:
 
 
 def own_tables(path: Path, label_column: str | None) -> list[Table]:
-    """Open the tables of a file or folder, without its column of labels."""
+    """Open the tables of a file or folder, without the label column."""
     return [parquet_table(path, label_column)] if ending_of(path) == ".parquet" else open_tables(path)
 
 
 def own_labels(path: Path, label_column: str | None, num_rows: int) -> np.ndarray | None:
-    """Return the labels of a Parquet file's rows, or those beside the rows of a `.npz` file."""
+    """Return the labels in a Parquet file, or those next to the rows in a `.npz` file."""
     if ending_of(path) == ".parquet" and label_column is not None:
         return parquet_labels(path, label_column)
     return _npz_labels(path, num_rows) if ending_of(path) == ".npz" else None
@@ -124,7 +124,7 @@ def _npz_labels(path, num_rows):
 
 
 def _guessed_shape(rows):
-    """Bytes in a square number of columns, 8 x 8 or more, are taken for square images."""
+    """Treat rows of bytes as square images if the number of columns is a square, 8 x 8 or more."""
     side = math.isqrt(rows.shape[1])
     return (side, side) if rows.dtype == np.uint8 and side >= 8 and side * side == rows.shape[1] else None
 

@@ -1,4 +1,4 @@
-"""Parquet files as tables: columns of numbers, and one of labels if there is one."""
+"""Parquet files as tables: columns of numbers, and optionally a label column."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from aevb.errors import DataFileError, no_column
 
 
 def parquet_table(path: Path, label_column: str | None = None) -> Table:
-    """Return a Parquet file as a table, without its column of labels if it has one."""
+    """Return a Parquet file as a table, without its label column if it has one."""
     file = _parquet_file(path)
     schema = file.schema_arrow
     if label_column is not None and label_column not in schema.names:
@@ -19,10 +19,10 @@ def parquet_table(path: Path, label_column: str | None = None) -> Table:
     types = [_arrow_number_type(schema.field(name).type) for name in names]
     words = [name for name, type_ in zip(names, types, strict=True) if type_ is None]
     if words or not names:
-        which = "no numeric columns" if len(words) == len(names) else f"columns that are no numbers: {words[:5]}"
+        which = "no numeric columns" if len(words) == len(names) else f"columns that are not numeric: {words[:5]}"
         advice = (
-            "Encode categories as numbers, give dates as days since the first, leave the column out, or name it as the "
-            "column of labels (--label-column)."
+            "Encode categories as numbers, convert dates to days since the first, leave the column out, or name it as "
+            "the label column (--label-column)."
         )
         raise DataFileError(f"{path} has {which}. {advice}")
     if not file.metadata.num_rows:
@@ -34,7 +34,7 @@ def parquet_table(path: Path, label_column: str | None = None) -> Table:
     def read(start, stop, size):
         groups = [g for g, end in enumerate(ends) if start < end <= stop]
         with reading(path, "DataFrame.to_parquet(path)"):
-            # A file of its own for each reader: they take turns. Without buffers, a large row group is not held whole.
+            # One file per reader, because readers take turns. Without buffers, a large row group is read in parts.
             reader = _parquet_file(path, pre_buffer=False, buffer_size=2**16)
             for batch in reader.iter_batches(size, row_groups=groups, columns=list(names), use_threads=False):
                 yield _matrix(batch, dtype, f"{path}, rows {start} to {stop}")
@@ -48,14 +48,14 @@ def parquet_columns(path: Path) -> tuple[str, ...]:
 
 
 def _columns(schema) -> tuple[str, ...]:
-    """Return the names of the columns; pandas tells which of them are the index, and no data."""
+    """Return the column names, without the index columns that pandas lists in the metadata."""
     about = (schema.metadata or {}).get(b"pandas")
     index = json.loads(about).get("index_columns", []) if about else []
     return tuple(name for name in schema.names if name not in index)
 
 
 def parquet_labels(path: Path, label_column: str) -> np.ndarray:
-    """Return one column of a Parquet file, which may hold words."""
+    """Return one column of a Parquet file, which may contain words."""
     file = _parquet_file(path)
     with reading(path, "DataFrame.to_parquet(path)"):
         labels = np.asarray(file.read(columns=[label_column]).column(0).to_pylist())
@@ -74,7 +74,9 @@ def _parquet_file(path, **options):
 def _matrix(batch, dtype, name) -> np.ndarray:
     rows = np.empty((batch.num_rows, batch.num_columns), dtype)
     for place, column in enumerate(batch.columns):
-        if column.null_count and dtype.kind != "f":  # of numbers they become NaN, which is refused with its place
+        if (
+            column.null_count and dtype.kind != "f"
+        ):  # in float columns they become NaN, which is refused with its position
             raise DataFileError(f"{name}: column {batch.schema.names[place]!r} has missing values. Drop or fill them.")
         rows[:, place] = column.to_numpy(zero_copy_only=False)
     return rows

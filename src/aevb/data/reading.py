@@ -1,4 +1,4 @@
-"""How a user's matrix is read: which likelihood it is for, and what its stored values mean."""
+"""How a user's matrix is interpreted: which likelihood suits it, and what its stored values mean."""
 
 import os
 import warnings
@@ -17,24 +17,24 @@ from aevb.models import CUSTOM, LIKELIHOODS
 
 
 class Reading(NamedTuple):
-    """What the training data were taken for."""
+    """How the training data are interpreted."""
 
     likelihood: str  # a key of LIKELIHOODS, or CUSTOM
     scale: float  # what stored bytes are multiplied by
-    reason: str = ""  # why this likelihood was chosen; nothing if it was given
-    are_levels: bool = False  # whether all columns are in one unit, as pixels
+    reason: str = ""  # why this likelihood was chosen; empty if the user chose it
+    are_levels: bool = False  # whether all columns are in the same unit, like pixels
 
 
 def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarray:
-    """Return X as a matrix of numbers, with scikit-learn's checks of its form and of its columns' names.
+    """Return X as a matrix of numbers, with scikit-learn's checks of its shape and its column names.
 
-    Columns that have names, those of a frame or of a file, are put into the order of those that were learned from.
+    Columns with names, of a data frame or a file, are reordered to match the training data.
 
     Args:
-        estimator: Whose number and names of columns are set or compared.
-        X: An array, a frame, or the path of a data file or folder.
+        estimator: The estimator whose number and names of columns are set or compared.
+        X: An array, a data frame, or the path of a data file or folder.
         reset: Whether to set them.
-        name: Of the argument, for messages.
+        name: Name of the argument, for messages.
     """
     columns = None
     if isinstance(X, str | os.PathLike):
@@ -45,7 +45,7 @@ def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarra
         X = X[:, places_of(known, columns, name)]
     is_frame = hasattr(X, "columns")
     with explained(X, name), warnings.catch_warnings():
-        if not getattr(estimator, "_learned_from_a_frame", False):  # but from a file: arrays are in its order
+        if not getattr(estimator, "_learned_from_a_frame", False):  # but from a file: arrays have its column order
             warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         matrix = _numbers(validate_data(estimator, _with_holes(X), reset=reset, **_FORM), name)
     if reset:
@@ -55,13 +55,13 @@ def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarra
 
 
 def read_path(path) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Return all rows of a data file or folder, and the names of their columns."""
+    """Return all rows of a data file or folder, and the column names."""
     tables = open_tables(path)
     return np.concatenate([block.copy() for _, _, block in blocks(tables)]), tables[0].columns
 
 
 def _frame_in_order(X, known, name):
-    """Return a frame with its columns in the order of the known ones; all else as it is."""
+    """Return a data frame with its columns in the order of the known ones; anything else unchanged."""
     columns = list(getattr(X, "columns", ()))
     if known is None or not columns or not all(isinstance(column, str) for column in columns) or columns == list(known):
         return X
@@ -70,10 +70,10 @@ def _frame_in_order(X, known, name):
 
 
 def places_of(known: Sequence[str], columns: Sequence[str], name: str = "X") -> list[int]:
-    """Return at which place each of the known columns stands.
+    """Return the position of each known column.
 
     Raises:
-        ValueError: Naming the columns that are missing, unknown or there twice.
+        ValueError: Columns are missing, unknown or repeated; the message names them.
 
     Example:
         >>> places_of(["a", "b"], ["b", "a"])
@@ -98,18 +98,18 @@ def _named(columns, most=10):
 
 
 def column_names(estimator) -> Sequence[str] | None:
-    """Return the names of the columns that an estimator learns from, if they have any."""
+    """Return the names of the columns that an estimator was fitted to, if they have names."""
     return getattr(estimator, "feature_names_in_", None)
 
 
 def set_column_names(estimator, columns: Sequence[str] | None) -> None:
-    """Keep the names of a file's columns as scikit-learn keeps those of a frame."""
+    """Store the column names of a file as scikit-learn stores those of a data frame."""
     if columns is not None:
         estimator.feature_names_in_ = np.asarray(columns, dtype=object)
 
 
 def read_array(X: Any, name: str) -> np.ndarray:
-    """Return a matrix of numbers that has columns of its own."""
+    """Return X as a matrix of numbers, without comparing its columns with those of an estimator."""
     with explained(X, name):
         return _numbers(check_array(_with_holes(X), **_FORM), name)
 
@@ -126,7 +126,7 @@ def _numbers(matrix: Any, name) -> np.ndarray:
     dtype = number_type(matrix.dtype)
     if dtype is None:
         raise ValueError(
-            f"{name} holds {matrix.dtype}, which are no numbers. Dates can be given as days: "
+            f"{name} contains {matrix.dtype}, not numbers. Convert dates to days: "
             "(X - X.min()) / np.timedelta64(1, 'D')."
         )
     return matrix.astype(dtype, copy=False)
@@ -135,16 +135,16 @@ def _numbers(matrix: Any, name) -> np.ndarray:
 def read_training_data(
     X: np.ndarray, likelihood: str, *, own_decoder: bool = False, columns: Sequence[str] | None = None
 ) -> Reading:
-    """Decide how X is read, refuse what the likelihood cannot take, and warn of columns on which a density says little.
+    """Decide how X is interpreted, refuse values outside the likelihood's range, and warn about discrete columns.
 
     Args:
         X: (N, D).
         likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
-        own_decoder: Whether a decoder of the user's own decides what values are allowed.
-        columns: (D,), the columns' names, if they have any.
+        own_decoder: Whether a user-defined decoder decides which values are allowed.
+        columns: (D,), the column names, if there are any.
     """
     if len(X) < 2:
-        raise ValueError(f"X has n_samples = {len(X)}; learning needs at least 2 rows.")
+        raise ValueError(f"X has n_samples = {len(X)}; training needs at least 2 rows.")
     sample = sample_rows(X)
     reading = decide(sample, X.min(), X.max(), likelihood, own_decoder=own_decoder)
     check_rows(X, reading.likelihood, scale=reading.scale, columns=columns)
@@ -153,11 +153,11 @@ def read_training_data(
 
 
 def decide(sample: np.ndarray, low, high, likelihood: str, *, own_decoder: bool = False) -> Reading:
-    """Decide how data are read.
+    """Decide how data are interpreted.
 
     Args:
-        sample: Rows (n, D) from all over the data.
-        low: The smallest value of all data.
+        sample: Rows (n, D) from all parts of the data.
+        low: The smallest value in all data.
         high: The largest.
         likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
         own_decoder: See :func:`read_training_data`.
@@ -165,23 +165,23 @@ def decide(sample: np.ndarray, low, high, likelihood: str, *, own_decoder: bool 
     are_levels, reason = are_grey_levels(sample, low, high), ""
     if likelihood == "auto" and not own_decoder:
         likelihood, reason = choose_likelihood(sample, low, high, are_levels)
-    # Bytes that are all 0 or 1 are in [0, 1] already.
+    # Bytes that are all 0 or 1 are already in [0, 1].
     needs_levels = are_levels or (likelihood != "auto" and LIKELIHOODS[likelihood].unit_interval)
     scale = 1 / 255 if sample.dtype == np.uint8 and high > 1 and needs_levels else 1.0
     return Reading(CUSTOM if own_decoder else likelihood, scale, reason, are_levels)
 
 
 def check_density(reading: Reading, low: np.ndarray, high: np.ndarray, sample: np.ndarray, columns=None) -> None:
-    """Under a density, refuse a column that is constant, and warn of those that take few values.
+    """If the likelihood is a density, refuse constant columns and warn about those that take few values.
 
-    Images may have constant pixels: their unit is that of all pixels, which keeps the variance from 0.
+    Images may have constant pixels: all pixels share one unit, which keeps the variance away from 0.
 
     Args:
-        reading: How the data are read.
-        low: (D,), the columns' smallest values.
-        high: (D,), their largest.
-        sample: Rows (n, D) from all over the data.
-        columns: (D,), the columns' names, if they have any.
+        reading: How the data are interpreted.
+        low: (D,), the smallest value of each column.
+        high: (D,), the largest.
+        sample: Rows (n, D) from all parts of the data.
+        columns: (D,), the column names, if there are any.
     """
     kind = LIKELIHOODS[reading.likelihood]
     if not kind.density or reading.likelihood == CUSTOM:
@@ -194,10 +194,10 @@ def check_density(reading: Reading, low: np.ndarray, high: np.ndarray, sample: n
         more = ", ..." if found.size > 5 else ""
         instead = "likelihood='bernoulli', which suits ink on paper, or " if reading.are_levels else ""
         warnings.warn(
-            f"X: {found.size} of {sample.shape[1]} columns ({names}{more}) take few values: in over a tenth of the "
-            f"pairs of rows they are equal. likelihood={reading.likelihood!r} is a density, which has no bound on such "
-            "columns: score, log_likelihood and comparisons by them (GridSearchCV) mean little. Leave these columns "
-            f"out, or give {instead}aevb.data.dequantize(X).",
+            f"X: {found.size} of {sample.shape[1]} columns ({names}{more}) take few values: over a tenth of the pairs "
+            f"of rows are equal there. likelihood={reading.likelihood!r} is a density, which is unbounded on such "
+            "columns: score, log_likelihood and comparisons based on them (GridSearchCV) mean little. Leave these "
+            f"columns out, or use {instead}aevb.data.dequantize(X).",
             UserWarning,
             stacklevel=2,
         )

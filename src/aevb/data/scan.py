@@ -1,4 +1,4 @@
-"""One look at all rows of tables that do not fit into memory, before anything is learned from them."""
+"""One pass through all rows of tables that do not fit into memory, before training."""
 
 import zlib
 from collections.abc import Callable
@@ -16,12 +16,12 @@ NO_ROWS = np.zeros(0, int)
 
 
 class Scan(NamedTuple):
-    """What a look at all rows found."""
+    """What a pass through all rows found."""
 
     reading: Reading
-    units: tuple[np.ndarray, np.ndarray] | None  # means and standard deviations of the columns, where they are wanted
-    kept: np.ndarray  # the rows that were asked for
-    checksum: int  # of all rows, those that are none of the data too
+    units: tuple[np.ndarray, np.ndarray] | None  # means and standard deviations of the columns, if they are used
+    kept: np.ndarray  # the requested rows
+    checksum: int  # of all rows, including those left out
 
 
 def scan(
@@ -33,23 +33,23 @@ def scan(
     left_out: np.ndarray = NO_ROWS,
     update: Callable[[float], None] = lambda share: None,
 ) -> Scan:
-    """Read all rows once: decide how they are read, refuse bad values, measure the columns, keep some rows.
+    """Read all rows once: decide how they are interpreted, refuse bad values, measure the columns, keep some rows.
 
     Args:
         tables: The data.
         likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
-        keep: Numbers of the rows to be kept, counted over all tables, ascending.
-        own_decoder: Whether a decoder of the user's own decides what values are allowed.
-        left_out: Numbers of rows that are none of the data, ascending.
-        update: Called with the share done.
+        keep: Indices of the rows to keep, counted over all tables, ascending.
+        own_decoder: Whether a user-defined decoder decides which values are allowed.
+        left_out: Indices of rows to ignore, ascending.
+        update: Called with the fraction done.
 
     Raises:
-        ValueError: Naming the file, row and column of the first bad value.
+        ValueError: A value is bad; the message names the file, row and column of the first one.
     """
-    from sklearn.preprocessing import StandardScaler  # which takes a while to load
+    from sklearn.preprocessing import StandardScaler  # slow to import
 
     total = sum(table.num_rows for table in tables)
-    may_want_units = likelihood == "auto" or own_decoder or _wants_units(likelihood)
+    may_need_units = likelihood == "auto" or own_decoder or _needs_units(likelihood)
     low, high, moments, kept, some, seen, checksum = None, None, StandardScaler(), [], [], 0, 0
     for _, _, whole in blocks(tables):
         checksum = add_checksum(checksum, whole)
@@ -62,7 +62,7 @@ def scan(
         some.append(block[:: -(-total // MAX_SAMPLE_ROWS)])
         low = block.min(axis=0) if low is None else np.minimum(low, block.min(axis=0))
         high = block.max(axis=0) if high is None else np.maximum(high, block.max(axis=0))
-        if may_want_units and np.isfinite([low, high]).all():  # else the data are refused
+        if may_need_units and np.isfinite([low, high]).all():  # otherwise the data are refused
             moments.partial_fit(block)
     assert low is not None
     assert high is not None
@@ -71,17 +71,17 @@ def scan(
     _check(tables, np.stack([low, high]), reading.likelihood, reading.scale)
     check_density(reading, low, high, sample, tables[0].columns)
     units = None
-    if may_want_units and _wants_units(reading.likelihood):
+    if may_need_units and _needs_units(reading.likelihood):
         units = units_of(np.asarray(moments.mean_), np.asarray(moments.var_), is_shared=reading.are_levels)
         units = scaled(units, reading.scale)
     return Scan(reading, units, np.concatenate(kept), checksum)
 
 
 def add_checksum(before: int, rows: np.ndarray) -> int:
-    """Return a checksum with some more rows, in which every number and its place count.
+    """Return a checksum updated with more rows; it depends on every number and its position.
 
-    Eight parts of the rows' bytes are added up, and only the sum goes through a CRC: one of all bytes would take as
-    long as all else that is looked at in a file of bytes, and SHA-256 twice as long.
+    Eight parts of the rows' bytes are added up, and only the sum goes through a CRC: a CRC of all bytes would take as
+    long as the rest of the scan of a file of bytes, and SHA-256 twice as long.
     """
     stored = np.ascontiguousarray(rows).reshape(-1).view(np.uint8)
     cut = len(stored) // 64 * 64
@@ -90,7 +90,7 @@ def add_checksum(before: int, rows: np.ndarray) -> int:
 
 
 def pick(tables: list[Table], numbers: np.ndarray) -> np.ndarray:
-    """Return the rows with these numbers, ascending and counted over all tables, in one pass through the files."""
+    """Return the rows with these indices, ascending and counted over all tables, in one pass through the files."""
     kept, seen = [], 0
     for _, _, block in blocks(tables):
         kept.append(block[rows_in(numbers, seen, len(block))])  # a copy
@@ -99,16 +99,16 @@ def pick(tables: list[Table], numbers: np.ndarray) -> np.ndarray:
 
 
 def rows_in(numbers: np.ndarray, first: int, count: int) -> np.ndarray:
-    """Return which of the ascending row numbers lie in [first, first + count), counted from `first`."""
+    """Return those of the ascending row indices that lie in [first, first + count), counted from `first`."""
     return numbers[slice(*np.searchsorted(numbers, (first, first + count)))] - first
 
 
-def _wants_units(likelihood):
+def _needs_units(likelihood):
     return LIKELIHOODS[likelihood].standardize
 
 
 def _check(tables, extremes, likelihood, scale):
-    """Look for the first bad value only if the columns' extremes say that there is one."""
+    """Search for the first bad value only if the columns' extremes show that there is one."""
     try:
         with np.errstate(invalid="ignore"):
             check_rows(extremes, likelihood, scale=scale)

@@ -1,4 +1,4 @@
-"""Data files as tables: what is in a `.npy`, `.npz`, `.csv` or Parquet file, or in a folder of those or of pictures.
+"""Data files as tables: `.npy`, `.npz`, `.csv` and Parquet files, and folders of those or of pictures.
 
 Nothing is unpickled: a file with Python objects is refused.
 """
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 _TO_CSV = "pandas.DataFrame.to_csv(path, index=False)"
-LABEL_NAMES = ("y", "label", "labels", "target")  # of an array of labels in a `.npz` file beside the rows
+LABEL_NAMES = ("y", "label", "labels", "target")  # names of an array of labels next to the rows in a `.npz` file
 
 
 def open_tables(path) -> list[Table]:
     """Open a data file, all data files of a folder in the order of their names, or a folder of pictures.
 
     Raises:
-        DataFileError: Naming the file, what is wrong with it and what to do.
+        DataFileError: The message names the file, what is wrong with it and what to do.
     """
     path = Path(path)
     if not path.exists():
@@ -46,7 +46,7 @@ def open_tables(path) -> list[Table]:
         ending = ending_of(path)
         if ending not in FORMATS:
             advice = _ADVICE.get(ending, f"Give {', '.join(FORMATS)}, or a folder of pictures.")
-            raise DataFileError(f"{path}: files ending in {ending or 'nothing'!r} are not read. {advice}")
+            raise DataFileError(f"{path}: files ending in {ending or 'nothing'!r} are not supported. {advice}")
         return [FORMATS[ending](path)]
     if is_image_folder(path):
         rows, shape, _ = read_images(path)
@@ -61,7 +61,7 @@ def open_tables(path) -> list[Table]:
 
 
 def ending_of(path: Path) -> str:
-    """Return how a file's name ends, in small letters: `.csv.gz` is one ending.
+    """Return the ending of a file's name in lower case; `.csv.gz` is one ending.
 
     Example:
         >>> ending_of(Path("Data.v2.CSV.gz"))
@@ -76,13 +76,13 @@ def data_files(folder: Path) -> list[Path]:
 
 
 def is_image_folder(path: Path) -> bool:
-    """Whether a path is a folder of pictures, and not of tables."""
+    """Whether a path is a folder of pictures rather than tables."""
     return path.is_dir() and not data_files(path) and bool(image_files(path))
 
 
 def _nothing_in(folder):
     names = sorted(path.name for path in folder.iterdir())
-    held = f"holds neither data files nor pictures, but {', '.join(names[:5])}" + ", ..." * (len(names) > 5)
+    held = f"contains neither data files nor pictures, but {', '.join(names[:5])}" + ", ..." * (len(names) > 5)
     below = next((file for file in sorted(folder.rglob("*")) if ending_of(file) in FORMATS), None)
     hint = f" Data files in its subfolders are not read: give {below.parent}." if below else ""
     return (
@@ -92,15 +92,15 @@ def _nothing_in(folder):
 
 
 def memmap_table(X: np.ndarray, name: str) -> Table:
-    """Return a memory-mapped array as a table. Pages that were read are given back: they would count as memory."""
+    """Return a memory-mapped array as a table. Pages are released after reading, so that they use no memory."""
     shape, X = _image_shape(X.shape), _flat(X)
     if X.ndim != 2 or 0 in X.shape:
         raise DataFileError(
-            f"{name} has shape {X.shape}; expected rows (N, D) or images (N, height, width), at least one of each. For "
-            "others: X.reshape(len(X), -1)."
+            f"{name} has shape {X.shape}; expected rows (N, D) or images (N, height, width), at least one. For other "
+            "shapes: X.reshape(len(X), -1)."
         )
     dtype = stored_type(X.dtype, name)
-    is_private = getattr(X, "mode", "c") == "c"  # changes live in these pages only
+    is_private = getattr(X, "mode", "c") == "c"  # changes exist only in these pages
 
     def read(start, stop, size):
         for first in range(start, stop, size):
@@ -119,7 +119,7 @@ def _open_npy(path: Path) -> Table:
 
 
 def _open_npz(path: Path) -> Table:
-    """Return the only rows or images in the file; it is compressed as a whole, and so it is read as a whole."""
+    """Return the only rows or images in the file. It may be compressed, so it is read as a whole."""
     with reading(path, "np.savez(path, X=X)"), zipfile.ZipFile(path) as archive:
         headers = {name: _npy_header(archive, name) for name in archive.namelist() if name.endswith(".npy")}
         _check_sizes(archive, headers)
@@ -130,8 +130,8 @@ def _open_npz(path: Path) -> Table:
     if len(rows) != 1:
         found = ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "nothing"
         raise DataFileError(
-            f"{path} holds {found}; it needs exactly one matrix of rows (N, D), or of images (N, height, width). Save "
-            "that alone: np.savez(path, X=X)."
+            f"{path} contains {found}; expected exactly one array of rows (N, D) or images (N, height, width). Save "
+            "only that one: np.savez(path, X=X)."
         )
     (member,) = rows
     (num_rows, *sizes), dtype = headers[f"{member}.npy"]
@@ -151,12 +151,12 @@ def _image_shape(shape) -> tuple[int, int] | None:
 
 
 def _flat(X):
-    """Return images (N, height, width) as rows, all else as it is."""
+    """Return images (N, height, width) as rows, anything else unchanged."""
     return X.reshape(len(X), -1) if X.ndim == 3 and X.size else X
 
 
 def _open_csv(path: Path) -> Table:
-    """Return a file of numbers as text, which is read as a whole."""
+    """Return a text file of numbers, read as a whole."""
     with reading(path, _TO_CSV):
         X, names, _ = read_csv(path)
     return array_table(str(path), X, columns=names)
@@ -171,25 +171,27 @@ def _npy_header(archive, name):
 
 
 def _check_sizes(archive, headers):
-    """Refuse a header that promises more than the archive holds, before memory is taken for it."""
+    """Refuse a header that claims more bytes than the archive contains, before allocating memory for it."""
     for name, (shape, dtype) in headers.items():
-        promised, held = math.prod(shape) * dtype.itemsize, archive.getinfo(name).file_size
-        if promised > held and not dtype.hasobject:
-            raise ValueError(f"{name} promises {promised:,} bytes and has {held:,}")
+        claimed, held = math.prod(shape) * dtype.itemsize, archive.getinfo(name).file_size
+        if claimed > held and not dtype.hasobject:
+            raise ValueError(f"the header of {name} claims {claimed:,} bytes, but there are {held:,}")
 
 
 def _check_alike(one: Table, other: Table):
     facts = {
         "number of columns": (one.num_columns, other.num_columns),
-        "type of numbers": (one.dtype, other.dtype),
-        "columns' names": (one.columns, other.columns),
+        "data type": (one.dtype, other.dtype),
+        "list of column names": (one.columns, other.columns),
     }
     for what, (first, second) in facts.items():
         if first != second:
-            raise DataFileError(f"{other.name}: the {what} is {second}, in {one.name} it is {first}. Save them alike.")
+            raise DataFileError(
+                f"{other.name}: the {what} is {second}, but in {one.name} it is {first}. All files must agree."
+            )
 
 
-# How a file is opened, by how its name ends.
+# How files are opened, by the ending of their names.
 FORMATS: dict[str, Callable[[Path], Table]] = {
     ".npy": _open_npy,
     ".npz": _open_npz,
@@ -199,9 +201,9 @@ FORMATS: dict[str, Callable[[Path], Table]] = {
     ".parquet": parquet_table,
 }
 _SHEET = "Save the sheet as .csv, or read it in Python: VAE().fit(pandas.read_excel(path))."
-_LOAD = "Load it in Python, and give the array: VAE().fit(X), or save it with np.save('data.npy', X)."
-_PICTURE = "Give the folder that holds the pictures."
-_ADVICE = {  # for other files that data come in
+_LOAD = "Load it in Python and pass the array, VAE().fit(X), or save it with np.save('data.npy', X)."
+_PICTURE = "Give the folder that contains the pictures."
+_ADVICE = {  # for other common file types
     **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
     **dict.fromkeys(
         (".feather", ".arrow"), "Write it as Parquet: pandas.read_feather(path).to_parquet('data.parquet')."
@@ -209,6 +211,6 @@ _ADVICE = {  # for other files that data come in
     **dict.fromkeys((".h5", ".hdf5", ".mat", ".json", ".jsonl", ".nc", ".pt", ".rds", ".sav", ".dta"), _LOAD),
     **dict.fromkeys((".pkl", ".pickle"), f"Python objects are never unpickled. {_LOAD}"),
     **dict.fromkeys((".zip", ".tar", ".tar.gz", ".7z"), "Unpack it first."),
-    **dict.fromkeys((".txt", ".dat"), "If it holds cells separated by commas, semicolons or tabs, name it .csv."),
+    **dict.fromkeys((".txt", ".dat"), "If its cells are separated by commas, semicolons or tabs, rename it to .csv."),
     **dict.fromkeys(ENDINGS, _PICTURE),
 }

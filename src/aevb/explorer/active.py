@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from aevb.data.trial import Trial
+from aevb.data.run_data import RunData
 from aevb.explorer.model import has_encoder
 from aevb.inference.diagnostics import ActiveUnits, active_codes
 from aevb.vae import VAE
@@ -16,8 +16,8 @@ def evenly(num_rows: int, most: int) -> np.ndarray:
     return np.arange(num_rows) if num_rows <= most else np.linspace(0, num_rows - 1, most).astype(int)
 
 
-def active_latents(vae: VAE, trial: Trial) -> ActiveUnits:
+def active_latents(vae: VAE, run_data: RunData) -> ActiveUnits:
     """Return which latent variables are active on held-out rows; `aevb.inference.diagnostics` defines it."""
     most = MAX_ROWS if has_encoder(vae) else MAX_ROWS_WITHOUT_ENCODER
-    codes = vae.transform(trial.test[evenly(len(trial.test), most)])
+    codes = vae.transform(run_data.test[evenly(len(run_data.test), most)])
     return active_codes(codes, vae.generative_.latent_distribution())

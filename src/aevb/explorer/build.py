@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from aevb import __version__
-from aevb.data.trial import Trial
+from aevb.data.run_data import RunData
 from aevb.explorer.arrays import pack
 from aevb.explorer.bundle import bundle
 from aevb.explorer.model import check_explorable, describe, model_arrays
@@ -16,13 +16,13 @@ from aevb.files import written_whole
 from aevb.vae import VAE
 
 
-def write_page(path, vae: VAE, trial: Trial, *, name: str = "", max_rows: int | None = None) -> Path:
+def write_page(path, vae: VAE, run_data: RunData, *, name: str = "", max_rows: int | None = None) -> Path:
     """Write the page of a model.
 
     Args:
         path: Where it goes.
         vae: The model.
-        trial: Its data.
+        run_data: Its data.
         name: Of the run.
         max_rows: Number of datapoints shown; None for as many as keep the page small.
 
@@ -32,31 +32,31 @@ def write_page(path, vae: VAE, trial: Trial, *, name: str = "", max_rows: int | 
     Raises:
         NotExplorableError: There is no page for such a model.
     """
-    page = build_page(vae, trial, name=name, max_rows=max_rows)
+    page = build_page(vae, run_data, name=name, max_rows=max_rows)
     with written_whole(path) as scratch:
         scratch.write_text(page, encoding="utf-8", newline="\n")
     return Path(path)
 
 
-def build_page(vae: VAE, trial: Trial, *, name: str = "", max_rows: int | None = None) -> str:
+def build_page(vae: VAE, run_data: RunData, *, name: str = "", max_rows: int | None = None) -> str:
     """Return the page of a model as text; see :func:`write_page`."""
     from jinja2 import Environment, StrictUndefined
 
     check_explorable(vae)
-    points = choose_points(vae, trial, max_rows)
+    points = choose_points(vae, run_data, max_rows)
     table, arrays = pack({**model_arrays(vae), **points.arrays})
     facts = {
-        "title": trial.dataset.title,
+        "title": run_data.dataset.title,
         "name": name,
         "version": __version__,
         "model": describe(vae),
-        "data": {**points.facts, "binarization": trial.binarization},
+        "data": {**points.facts, "binarization": run_data.binarization},
         "arrays": table,
     }
     script, style = bundle("main", lambda module: _source(f"{module}.js")), _source("explorer.css")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_source("explorer.html"))
     return template.render(
-        title=f"{trial.dataset.title}, explored",
+        title=f"{run_data.dataset.title}, explored",
         policy=_policy(script, style),
         script=script,
         style=style,

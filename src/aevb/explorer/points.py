@@ -7,7 +7,7 @@ import numpy as np
 from aevb.data.checks import minus
 from aevb.data.kinds import are_grey_levels, sample_rows
 from aevb.data.labels import label_kind
-from aevb.data.trial import Trial
+from aevb.data.run_data import RunData
 from aevb.estimators import analytic_kl
 from aevb.explorer.active import MAX_ROWS_WITHOUT_ENCODER, active_latents, evenly
 from aevb.explorer.arrays import as_half
@@ -27,15 +27,15 @@ class Points(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-def choose_points(vae: VAE, trial: Trial, most: int | None = None) -> Points:
+def choose_points(vae: VAE, run_data: RunData, most: int | None = None) -> Points:
     """Return datapoints evenly spread over the data, with their codes.
 
     Args:
         vae: The model.
-        trial: Its data; held-out rows come first.
+        run_data: Its data; held-out rows come first.
         most: Number of rows; None for as many as keep the page small.
     """
-    rows, labels, num_held_out = _rows(vae, trial, most)
+    rows, labels, num_held_out = _rows(vae, run_data, most)
     codes = np.asarray(vae.transform(rows), np.float32)  # (n, J)
     values = rows * np.float32(vae._scale_of(rows)) if rows.dtype == np.uint8 else minus(rows, vae.offset_)
     center, directions, variances = _principal_axes(codes)
@@ -57,12 +57,12 @@ def choose_points(vae: VAE, trial: Trial, most: int | None = None) -> Points:
         "labels": label_facts,
         "carried": [float(value) for value in carried],
         "carried_kind": kind,
-        "active": active_latents(vae, trial).is_active.tolist(),
+        "active": active_latents(vae, run_data).is_active.tolist(),
         "pca_variances": [float(value) for value in variances],
         "range": _range(values),
-        "image_shape": trial.dataset.image_shape,
-        "light_on_dark": trial.dataset.light_on_dark,
-        "columns": [str(name) for name in trial.dataset.columns or ()],
+        "image_shape": run_data.dataset.image_shape,
+        "light_on_dark": run_data.dataset.light_on_dark,
+        "columns": [str(name) for name in run_data.dataset.columns or ()],
         "typical_bound": _typical_bound(vae, rows),
     }
     return Points(facts, arrays)
@@ -76,15 +76,17 @@ def _range(values):
     return [float(value) for value in np.quantile(values, [0.001, 0.999])]
 
 
-def _rows(vae, trial, most):
-    wished = most or min(MAX_ROWS if has_encoder(vae) else MAX_ROWS_WITHOUT_ENCODER, MAX_VALUES // trial.test.shape[1])
-    num_test = min(len(trial.test), max(wished // 2 if len(trial.train) else wished, 1))
-    num_train = min(len(trial.train), max(wished - num_test, 0))
-    test, train = evenly(len(trial.test), num_test), evenly(len(trial.train), num_train)
-    rows = np.concatenate([trial.test[test], trial.train[train]])
+def _rows(vae, run_data, most):
+    wished = most or min(
+        MAX_ROWS if has_encoder(vae) else MAX_ROWS_WITHOUT_ENCODER, MAX_VALUES // run_data.test.shape[1]
+    )
+    num_test = min(len(run_data.test), max(wished // 2 if len(run_data.train) else wished, 1))
+    num_train = min(len(run_data.train), max(wished - num_test, 0))
+    test, train = evenly(len(run_data.test), num_test), evenly(len(run_data.train), num_train)
+    rows = np.concatenate([run_data.test[test], run_data.train[train]])
     labels = None
-    if trial.test_labels is not None and trial.train_labels is not None:
-        labels = np.concatenate([trial.test_labels[test], trial.train_labels[train]])
+    if run_data.test_labels is not None and run_data.train_labels is not None:
+        labels = np.concatenate([run_data.test_labels[test], run_data.train_labels[train]])
     return rows, labels, num_test
 
 

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from aevb.data.checks import minus
-from aevb.data.trial import Trial
+from aevb.data.run_data import RunData
 from aevb.explorer.active import active_latents
 from aevb.inference.baselines import fit_baselines, is_comparable
 from aevb.inference.diagnostics import THRESHOLD, posterior_collapse
@@ -24,33 +24,33 @@ NEAREST_ROWS = 100
 UNIT = "nats per row"
 
 
-def measure(vae: VAE, trial: Trial, seed: int) -> dict:
+def measure(vae: VAE, run_data: RunData, seed: int) -> dict:
     """Return the contents of `metrics.json`, except for versions and machine.
 
     Args:
         vae: The model.
-        trial: Its data. Without training rows, what needs them is left out.
+        run_data: Its data. Without training rows, what needs them is left out.
         seed: Of the run.
     """
-    origin = {"unit": unit(vae, trial), "split": trial.split, "binarization": trial.binarization, "seed": seed}
+    origin = {"unit": unit(vae, run_data), "split": run_data.split, "binarization": run_data.binarization, "seed": seed}
     metrics: dict = {}
     if vae.recognition_ is not None:
-        metrics["held_out_lower_bound"] = lower_bound(vae, trial.test) | origin
-        if len(trial.train):
-            metrics["training_lower_bound"] = lower_bound(vae, some(trial.train, len(trial.test))) | origin
+        metrics["held_out_lower_bound"] = lower_bound(vae, run_data.test) | origin
+        if len(run_data.train):
+            metrics["training_lower_bound"] = lower_bound(vae, some(run_data.train, len(run_data.test))) | origin
             num_rows = metrics["training_lower_bound"]["rows"]
             metrics["training_lower_bound"]["split"] = f"{num_rows:,} of the training rows"
-    rows = likelihood_rows(trial.test)
+    rows = likelihood_rows(run_data.test)
     estimate = _estimate(vae, rows)
     metrics["held_out_log_likelihood"] = _described(vae, rows, estimate) | origin
-    if len(trial.train):
-        metrics["comparison"] = _comparison(vae, trial, rows if vae.recognition_ is None else some(trial.test))
-        metrics |= _baselines(vae, trial, rows, estimate.values, seed)
-    metrics["active_units"] = _active(vae, trial)
-    if trial.dataset.image_shape and len(trial.train):
-        metrics["nearest_training_row"] = _nearest(vae, trial, seed)
+    if len(run_data.train):
+        metrics["comparison"] = _comparison(vae, run_data, rows if vae.recognition_ is None else some(run_data.test))
+        metrics |= _baselines(vae, run_data, rows, estimate.values, seed)
+    metrics["active_units"] = _active(vae, run_data)
+    if run_data.dataset.image_shape and len(run_data.train):
+        metrics["nearest_training_row"] = _nearest(vae, run_data, seed)
     metrics |= {
-        "data": trial.dataset.name,
+        "data": run_data.dataset.name,
         "likelihood": vae.likelihood_,
         "epochs": vae.history_[-1]["epoch"],
         "stopped_because": vae.stopped_because_,
@@ -121,11 +121,11 @@ def likelihood_rows(rows: np.ndarray) -> np.ndarray:
     return some(rows, int(np.clip(LIKELIHOOD_VALUES // rows.shape[1], *LIKELIHOOD_ROWS)))
 
 
-def unit(vae: VAE, trial: Trial) -> str:
+def unit(vae: VAE, run_data: RunData) -> str:
     """Return in what the numbers are: of a density, also in which units of x, since others shift it."""
     if not is_density(vae):
         return UNIT
-    of_x = "x in [0, 1]" if trial.binarization == "grey" else "x in the units of the data"
+    of_x = "x in [0, 1]" if run_data.binarization == "grey" else "x in the units of the data"
     return f"{UNIT}, density of {of_x}"
 
 
@@ -142,8 +142,8 @@ def _generative(vae):
     return vae.generative_.mean if vae._learner_kind.has_weight_posterior else vae.generative_
 
 
-def _comparison(vae, trial, rows):
-    train, rows = as_values(vae, trial.train), as_values(vae, rows)
+def _comparison(vae, run_data, rows):
+    train, rows = as_values(vae, run_data.train), as_values(vae, rows)
     if is_density(vae):
         return {"independent_gaussians": independent_gaussians(train, rows)}
     if vae.decoder is not None:
@@ -151,10 +151,10 @@ def _comparison(vae, trial, rows):
     return {"independent_pixels": independent_pixels(train, rows), "grey_level_ceiling": grey_level_ceiling(rows)}
 
 
-def _baselines(vae, trial, rows, own, seed):
+def _baselines(vae, run_data, rows, own, seed):
     """Return log p(x) of the same rows under simple models, for small tables of numbers, else nothing."""
-    train = as_values(vae, trial.train)
-    if not (is_density(vae) and trial.num_train == len(train) and is_comparable(train)):
+    train = as_values(vae, run_data.train)
+    if not (is_density(vae) and run_data.num_train == len(train) and is_comparable(train)):
         return {}
     found = fit_baselines(train, as_values(vae, rows), num_factors=int(vae.latent_dim), seed=seed)
     values = {
@@ -167,18 +167,18 @@ def _baselines(vae, trial, rows, own, seed):
         }
         for name, values in found.values.items()
     }
-    return {"baselines": {"models": values, "rows": len(rows), "unit": unit(vae, trial)}}
+    return {"baselines": {"models": values, "rows": len(rows), "unit": unit(vae, run_data)}}
 
 
-def _active(vae, trial):
-    found = active_latents(vae, trial)
+def _active(vae, run_data):
+    found = active_latents(vae, run_data)
     return {
         "value": found.num_active,
         "of": int(vae.latent_dim),
         "variances": [float(variance) for variance in found.variance],
         "threshold": THRESHOLD,
-        **_information(vae, some(trial.test, 1000)),
-        "binarization": trial.binarization,
+        **_information(vae, some(run_data.test, 1000)),
+        "binarization": run_data.binarization,
     }
 
 
@@ -199,19 +199,19 @@ def _information(vae, rows):
     }
 
 
-def _nearest(vae, trial, seed):
+def _nearest(vae, run_data, seed):
     """Return how far new and held-out images are from the training images."""
-    scale = float(vae.scale_) if trial.train.dtype == np.uint8 else 1.0
+    scale = float(vae.scale_) if run_data.train.dtype == np.uint8 else 1.0
     new, held_out = (
         vae.sample(NEAREST_ROWS, mean=True, random_state=seed),
-        as_values(vae, some(trial.test, NEAREST_ROWS)),
+        as_values(vae, some(run_data.test, NEAREST_ROWS)),
     )
     return {
-        "samples": float(np.median(nearest_rows(new, trial.train, scale).distances)),
-        "held_out": float(np.median(nearest_rows(held_out, trial.train, scale).distances)),
+        "samples": float(np.median(nearest_rows(new, run_data.train, scale).distances)),
+        "held_out": float(np.median(nearest_rows(held_out, run_data.train, scale).distances)),
         "unit": "median Euclidean distance to the nearest training image; samples are means of p(x|z)",
         "rows": NEAREST_ROWS,
-        "binarization": trial.binarization,
+        "binarization": run_data.binarization,
         "seed": seed,
     }
 

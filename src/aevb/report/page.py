@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aevb import runs
-from aevb.data.trial import Trial
+from aevb.data.run_data import RunData
 from aevb.files import written_whole
 from aevb.report.judgement import own_value, written
 from aevb.report.link import explorer_line
@@ -38,13 +38,13 @@ _REFERENCES = {
 }
 
 
-def render_report(folder: Path, vae: VAE, trial: Trial, metrics: dict, pictures: list[str], **origin: str) -> Path:
+def render_report(folder: Path, vae: VAE, run_data: RunData, metrics: dict, pictures: list[str], **origin: str) -> Path:
     """Write `report.html`.
 
     Args:
         folder: Where it goes; the pictures are there already, and `config.toml` if it is the folder of a run.
         vae: The model.
-        trial: Its data.
+        run_data: Its data.
         metrics: See :func:`aevb.report.measures.measure`.
         pictures: Names of the pictures, see :func:`aevb.report.pictures.draw_pictures`.
         origin: The ``command`` that made the run, and why there is ``no_page`` to explore it, if there is a reason.
@@ -57,7 +57,7 @@ def render_report(folder: Path, vae: VAE, trial: Trial, metrics: dict, pictures:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = lambda value, digits=1: written(value, digits).replace("-", "−")
     template = environment.from_string(files("aevb.report").joinpath("report.html").read_text(encoding="utf-8"))
-    page = template.render(_facts(folder, vae, trial, metrics, pictures, **origin))
+    page = template.render(_facts(folder, vae, run_data, metrics, pictures, **origin))
     with written_whole(folder / "report.html") as scratch:
         scratch.write_text(page, encoding="utf-8")
     return folder / "report.html"
@@ -93,25 +93,25 @@ def number_of_digits(metrics: dict) -> int:
     return 2 if abs(metrics["held_out_log_likelihood"]["value"]) < 100 else 1
 
 
-def _facts(folder, vae, trial, metrics, pictures, command="", no_page="") -> dict[str, Any]:
+def _facts(folder, vae, run_data, metrics, pictures, command="", no_page="") -> dict[str, Any]:
     config = folder / "config.toml"
     title, entries = ranking(metrics)
     return {
         "name": folder.resolve().name,
-        "title": trial.dataset.title,
-        "trial": trial,
-        "num_train": trial.num_train,
-        "num_test": len(trial.test),
-        "held_out": "held-out" if trial.num_train else "given",
-        "split": trial.split,
-        "binarization": _BINARIZATIONS[trial.binarization],
+        "title": run_data.dataset.title,
+        "run_data": run_data,
+        "num_train": run_data.num_train,
+        "num_test": len(run_data.test),
+        "held_out": "held-out" if run_data.num_train else "given",
+        "split": run_data.split,
+        "binarization": _BINARIZATIONS[run_data.binarization],
         "model": vae,
         "decoder": _decoder(vae),
         "encoder": _encoder(vae),
         "optimizer": vae.optimizer if isinstance(vae.optimizer, str) else "an optax optimizer",
         "batches": f"batches of {vae.batch_size}",
         "is_density": is_density(vae),
-        "is_grey": trial.binarization == "grey" and not is_density(vae),
+        "is_grey": run_data.binarization == "grey" and not is_density(vae),
         "ending": _ENDINGS.get(vae.stopped_because_, vae.stopped_because_),
         "metrics": metrics,
         "digits": number_of_digits(metrics),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aevb.data.labels import label_kind
-from aevb.data.trial import Trial
+from aevb.data.run_data import RunData
 from aevb.explorer.active import active_latents
 from aevb.inference.diagnostics import THRESHOLD
 from aevb.models import has_real_support
@@ -28,64 +28,66 @@ class Picture(NamedTuple):
     """A picture of a model and its data."""
 
     heading: str
-    caption: Callable[[VAE, Trial], str]
-    fits: Callable[[VAE, Trial], bool]
-    draw: Callable[[VAE, Trial, Path, int], Path]
+    caption: Callable[[VAE, RunData], str]
+    fits: Callable[[VAE, RunData], bool]
+    draw: Callable[[VAE, RunData, Path, int], Path]
 
 
-def draw_pictures(vae: VAE, trial: Trial, folder: Path, seed: int) -> list[str]:
+def draw_pictures(vae: VAE, run_data: RunData, folder: Path, seed: int) -> list[str]:
     """Draw all pictures that suit a model and its data into a folder, as PNG and SVG; return their names."""
-    names = [name for name, picture in PICTURES.items() if picture.fits(vae, trial)]
+    names = [name for name, picture in PICTURES.items() if picture.fits(vae, run_data)]
     for name in names:
-        PICTURES[name].draw(vae, trial, folder / f"{name}.png", seed)
+        PICTURES[name].draw(vae, run_data, folder / f"{name}.png", seed)
     return names
 
 
-def _are_images(vae, trial):
-    return trial.dataset.image_shape is not None
+def _are_images(vae, run_data):
+    return run_data.dataset.image_shape is not None
 
 
-def _is_table(vae, trial):
-    return trial.dataset.image_shape is None
+def _is_table(vae, run_data):
+    return run_data.dataset.image_shape is None
 
 
-def _has_training_images(vae, trial):
-    return _are_images(vae, trial) and len(trial.train) > 0
+def _has_training_images(vae, run_data):
+    return _are_images(vae, run_data) and len(run_data.train) > 0
 
 
-def _is_plane(vae, trial):
+def _is_plane(vae, run_data):
     has_standard_prior = vae.prior is None and vae.get_params()["posterior"] in _GAUSSIANS
-    return _are_images(vae, trial) and vae.latent_dim == 2 and has_standard_prior
+    return _are_images(vae, run_data) and vae.latent_dim == 2 and has_standard_prior
 
 
-def _has_axes(vae, trial):
-    return _are_images(vae, trial) and not _is_plane(vae, trial)
+def _has_axes(vae, run_data):
+    return _are_images(vae, run_data) and not _is_plane(vae, run_data)
 
 
-def _has_plane_of_codes(vae, trial):
+def _has_plane_of_codes(vae, run_data):
     return vae.latent_dim >= 2 and has_real_support(vae.generative_.latent_distribution())
 
 
 _GAUSSIANS = ("gaussian", "full-gaussian", "flow")  # with the prior N(0, I)
 
 
-def _look(trial) -> dict[str, Any]:
-    return {"image_shape": trial.dataset.image_shape, "cmap": "gray" if trial.dataset.light_on_dark else "gray_r"}
+def _look(run_data) -> dict[str, Any]:
+    return {"image_shape": run_data.dataset.image_shape, "cmap": "gray" if run_data.dataset.light_on_dark else "gray_r"}
 
 
-def _draw_reconstructions(vae, trial, path, seed):
-    return reconstructions(vae, path, trial.test[_of_each_label(trial.test_labels, len(trial.test))], **_look(trial))
+def _draw_reconstructions(vae, run_data, path, seed):
+    return reconstructions(
+        vae, path, run_data.test[_of_each_label(run_data.test_labels, len(run_data.test))], **_look(run_data)
+    )
 
 
-def _labels(trial):
+def _labels(run_data):
     """Return the labels of all rows, training rows first; None if there are none."""
-    if trial.train_labels is None or trial.test_labels is None:
+    if run_data.train_labels is None or run_data.test_labels is None:
         return None
-    return np.concatenate([trial.train_labels, trial.test_labels])
+    return np.concatenate([run_data.train_labels, run_data.test_labels])
 
 
-def _draw_latent(vae, trial, path, seed):
-    rows, labels = np.concatenate([trial.train, trial.test]), _labels(trial)
+def _draw_latent(vae, run_data, path, seed):
+    rows, labels = np.concatenate([run_data.train, run_data.test]), _labels(run_data)
     if label_kind(labels) == "too many":
         labels = None
     labels = None if labels is None else some(labels, MAX_CODES)
@@ -93,8 +95,8 @@ def _draw_latent(vae, trial, path, seed):
     return latent_scatter(vae, path, some(rows, MAX_CODES), labels, circles=circles)
 
 
-def _draw_units(vae, trial, path, seed):
-    return active_units(active_latents(vae, trial), path)
+def _draw_units(vae, run_data, path, seed):
+    return active_units(active_latents(vae, run_data), path)
 
 
 def _of_each_label(labels, num_rows, most=20):
@@ -108,10 +110,10 @@ def _of_each_label(labels, num_rows, most=20):
 
 
 def _words(text):
-    return lambda vae, trial: text
+    return lambda vae, run_data: text
 
 
-def _learning_words(vae, trial):
+def _learning_words(vae, run_data):
     if not vae._learner_kind.has_bound:
         return (
             "log p(x, z) at the samples of z that Monte Carlo EM draws. Without an encoder there is no lower bound and "
@@ -136,8 +138,8 @@ def _learning_words(vae, trial):
     return f"The lower bound during training{terms * ('reconstruction' in vae.history_[0])}." + overfitting
 
 
-def _latent_words(vae, trial):
-    labels = _labels(trial)
+def _latent_words(vae, run_data):
+    labels = _labels(run_data)
     num_labels = 0 if labels is None else len(np.unique(labels))
     dots = "Each dot is a row, at its code (the mean of q(z|x))."
     return {
@@ -149,7 +151,7 @@ def _latent_words(vae, trial):
     }[label_kind(labels)]
 
 
-def _units_words(vae, trial):
+def _units_words(vae, run_data):
     return (
         "A latent variable is active if its code varies over the data, with a variance above "
         f"{THRESHOLD:g} of the prior variance. An inactive one carries no information. Active does not mean important: "
@@ -161,14 +163,14 @@ PICTURES: dict[str, Picture] = {
     "learning_curve": Picture(
         "Training",
         _learning_words,
-        lambda vae, trial: True,
-        lambda vae, trial, path, seed: learning_curve(vae, path),
+        lambda vae, run_data: True,
+        lambda vae, run_data, path, seed: learning_curve(vae, path),
     ),
     "samples": Picture(
         "New images",
         _words("Samples from the model: z is drawn from the prior and decoded."),
         _are_images,
-        lambda vae, trial, path, seed: samples(vae, path, seed=seed, **_look(trial)),
+        lambda vae, run_data, path, seed: samples(vae, path, seed=seed, **_look(run_data)),
     ),
     "nearest": Picture(
         "Is it memorizing?",
@@ -177,7 +179,7 @@ PICTURES: dict[str, Picture] = {
             "but differ in detail show that it has generalized."
         ),
         _has_training_images,
-        lambda vae, trial, path, seed: nearest_images(vae, path, trial.train, seed=seed, **_look(trial)),
+        lambda vae, run_data, path, seed: nearest_images(vae, path, run_data.train, seed=seed, **_look(run_data)),
     ),
     "reconstructions": Picture(
         "Held-out images and their reconstructions",
@@ -189,27 +191,27 @@ PICTURES: dict[str, Picture] = {
         "Columns: data and samples",
         _words("Where model and data agree, the two histograms of a column do too."),
         _is_table,
-        lambda vae, trial, path, seed: column_histograms(
-            vae, path, some(np.concatenate([trial.train, trial.test])), trial.dataset.columns, seed=seed
+        lambda vae, run_data, path, seed: column_histograms(
+            vae, path, some(np.concatenate([run_data.train, run_data.test])), run_data.dataset.columns, seed=seed
         ),
     ),
     "reconstructions_by_column": Picture(
         "Held-out rows and their reconstructions",
         _words("Each row is encoded and decoded again. A flat cloud is a column that the code says nothing about."),
         _is_table,
-        lambda vae, trial, path, seed: column_reconstructions(vae, path, trial.test, trial.dataset.columns),
+        lambda vae, run_data, path, seed: column_reconstructions(vae, path, run_data.test, run_data.dataset.columns),
     ),
     "manifold": Picture(
         "The latent plane, decoded",
         _words("A map of everything the model can generate. Neighbours in the plane look alike."),
         _is_plane,
-        lambda vae, trial, path, seed: manifold(vae, path, **_look(trial)),
+        lambda vae, run_data, path, seed: manifold(vae, path, **_look(run_data)),
     ),
     "traversals": Picture(
         "Latent traversals",
         _words("What changes when one latent variable varies and the others stay fixed. Most informative ones first."),
         _has_axes,
-        lambda vae, trial, path, seed: traversals(vae, path, some(trial.test, 1000), **_look(trial)),
+        lambda vae, run_data, path, seed: traversals(vae, path, some(run_data.test, 1000), **_look(run_data)),
     ),
     "latent": Picture(
         "The data in the latent space",
@@ -220,7 +222,7 @@ PICTURES: dict[str, Picture] = {
     "units": Picture(
         "Active latent variables",
         _units_words,
-        lambda vae, trial: vae.latent_dim > 2,
+        lambda vae, run_data: vae.latent_dim > 2,
         _draw_units,
     ),
 }

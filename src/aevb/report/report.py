@@ -11,7 +11,7 @@ from aevb.arguments import check_parameter
 from aevb.data.binarization import kind_of
 from aevb.data.datasets import Dataset
 from aevb.data.reading import column_names
-from aevb.data.trial import Trial
+from aevb.data.run_data import RunData
 from aevb.errors import shown
 from aevb.explorer import NotExplorableError, write_page
 from aevb.files import check_folder
@@ -82,36 +82,36 @@ def write_report(
         columns=None if columns is None else tuple(columns),
     )
     split = f"{len(train):,} training rows and {len(test):,} others" if len(train) else f"{len(test):,} rows"
-    trial = Trial(dataset, train, None, train, test, train_labels, labels, split, dataset.binarization, len(train))
+    run_data = RunData(dataset, train, None, train, test, train_labels, labels, split, dataset.binarization, len(train))
     folder.mkdir(parents=True, exist_ok=True)
     runs.write_history(folder, vae.history_)
     no_page = ""
     try:
-        write_page(folder / "explorer.html", vae, trial, name=folder.resolve().name)
+        write_page(folder / "explorer.html", vae, run_data, name=folder.resolve().name)
     except NotExplorableError as error:
         no_page = str(error)
         (folder / "explorer.html").unlink(missing_ok=True)  # of another model
     seed = vae.random_state if isinstance(vae.random_state, int) else 0
-    write_results(folder, vae, trial, seed, no_page=no_page)
+    write_results(folder, vae, run_data, seed, no_page=no_page)
     return folder / "report.html"
 
 
-def write_results(folder: Path, vae: VAE, trial: Trial, seed: int, **origin: str) -> dict:
+def write_results(folder: Path, vae: VAE, run_data: RunData, seed: int, **origin: str) -> dict:
     """Measure, draw and report a model into a folder that exists; return the metrics.
 
     Args:
         folder: Where the files go.
         vae: The model.
-        trial: Its data.
+        run_data: Its data.
         seed: Of the run.
         origin: See :func:`aevb.report.page.render_report`.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report shows them beside the numbers
-        metrics = measure(vae, trial, seed)
+        metrics = measure(vae, run_data, seed)
     runs.write_metrics(folder, metrics)
-    names = pictures.draw_pictures(vae, trial, folder, seed)
-    render_report(folder, vae, trial, metrics, names, **origin)
+    names = pictures.draw_pictures(vae, run_data, folder, seed)
+    render_report(folder, vae, run_data, metrics, names, **origin)
     return metrics
 
 

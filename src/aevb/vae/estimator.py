@@ -23,7 +23,7 @@ from aevb import tasks
 from aevb.arguments import check_parameter, read_random_state
 from aevb.data.checks import check_rows, minus
 from aevb.data.reading import column_names, read_array, read_matrix, read_training_data
-from aevb.data.training_data import Wishes, offset_for, open_training_data, units_for
+from aevb.data.training_data import DataRequest, offset_for, open_training_data, units_for
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
 from aevb.files import check_folder, check_path
 from aevb.learners import OPTIMIZERS, adagrad, learner_kind
@@ -185,10 +185,12 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             keys = cache(self._keys)
             needs_encoder = self._learner_kind.needs_encoder
             held_out = self.validation_fraction if needs_encoder else 0  # without one rows are not judged
-            wishes = Wishes(self.likelihood, self.decoder is not None, self.batch_size, held_out, self._shows_progress)
+            request = DataRequest(
+                self.likelihood, self.decoder is not None, self.batch_size, held_out, self._shows_progress
+            )
             if needs_encoder:
-                wishes = wishes._replace(validation_data=validation_data)
-            reading, units, feed = open_training_data(self, X, wishes, lambda: keys().rows)
+                request = request._replace(validation_data=validation_data)
+            reading, units, feed = open_training_data(self, X, request, lambda: keys().rows)
             self._take(reading)
             check_feed(self._learner_kind, feed.num_rows, isinstance(feed, Resident))
             budget = self._budget(feed)

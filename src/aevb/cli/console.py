@@ -11,7 +11,7 @@ from typing import Annotated, TextIO
 
 from cyclopts import Group, Parameter
 
-from aevb.cli.interruptions import fall_silent
+from aevb.cli.interruptions import silence
 
 _GROUP = Group("Output", sort_key=2)
 Quiet = Annotated[bool, Parameter(negative=(), group=_GROUP, help="Print only where the results are.")]
@@ -45,7 +45,7 @@ def is_about_input(error: Exception) -> bool:
 
 
 @dataclass(frozen=True)
-class Talk:
+class Console:
     """What is printed, and where."""
 
     quiet: bool = False
@@ -96,7 +96,7 @@ def print_line(text: str, stream: TextIO) -> None:
     try:
         print(text, file=stream, flush=True)
     except OSError:
-        fall_silent(stream.fileno())
+        silence(stream.fileno())
 
 
 def shell(*words) -> str:

@@ -1,4 +1,4 @@
-"""Data of a run, cut into what is learned from and what is kept aside."""
+"""The data of a run, split into training and held-out rows."""
 
 import os
 from dataclasses import asdict, dataclass, fields, replace
@@ -17,7 +17,7 @@ from aevb.data.table import NamedColumns, SomeRows
 from aevb.data.tables import is_image_folder
 from aevb.errors import shown
 
-MAX_ROWS = 10_000  # of data larger than memory: kept aside, and shown
+MAX_ROWS = 10_000  # held-out rows, and rows shown, of data larger than memory
 
 
 POLARITIES = ("ink", "light")
@@ -29,18 +29,18 @@ _KINDS: dict[str, Any] = {"source": str, "label_column": _TEXT, "image_shape": _
 
 @dataclass(frozen=True)
 class DataSettings:
-    """Which data, and how they are taken: the table [data] of a run's `config.toml`.
+    """Which data a run uses and how: the table [data] of a run's `config.toml`.
 
     Args:
         source: Name of a data set, or a path.
-        binarization: What grey levels are taken for; None: as the data come.
-        test_fraction: Share of the rows kept aside; a published split goes before it.
-        label_column: Of a `.csv` or `.parquet` file.
+        binarization: How grey levels become binary; None: unchanged.
+        test_fraction: Fraction of the rows that is held out; ignored for data with a published split.
+        label_column: Column of labels in a `.csv` or `.parquet` file.
         image_shape: (height, width).
         polarity: How images are drawn: ``"light"`` if large values are light, ``"ink"`` if they are dark; None: ink for
             the published data sets of handwriting and clothes, else light.
-        drop_missing: Whether rows with missing values are left out, and not refused.
-        seed: Of the split and of the binary draws.
+        drop_missing: Whether rows with missing values are left out instead of refused.
+        seed: Seed of the split and of the binary draws.
     """
 
     source: str
@@ -72,21 +72,21 @@ class DataSettings:
 
     @classmethod
     def of(cls, table: dict[str, Any]) -> "DataSettings":
-        """Return what a table says.
+        """Return the settings in a table.
 
         Raises:
-            ValueError: Naming what in it is not known, missing, or no value of its kind.
+            ValueError: An entry is unknown, missing or invalid; the message names it.
         """
         known = [field.name for field in fields(cls)]
         for name in table:
             if name not in known:
-                raise ValueError(f"[data] {name} is not known. It may hold {', '.join(known)}.")
+                raise ValueError(f"[data] {name} is unknown. Allowed entries: {', '.join(known)}.")
         if "source" not in table:
             raise ValueError("[data] has no source. Give the name of a data set, or a path.")
         return cls(**table)
 
     def written(self) -> dict[str, Any]:
-        """Return the table. A path is absolute in it, so that the run can be used from any folder.
+        """Return the table. Its path is absolute, so that the run can be used from any folder.
 
         It is not relative to the run folder: runs are moved and copied more often than the data they come from.
         """
@@ -94,14 +94,14 @@ class DataSettings:
         return asdict(self) | ({"source": os.path.abspath(self.source)} if is_path else {})
 
 
-class Trial(NamedTuple):
+class RunData(NamedTuple):
     """The data of a run."""
 
-    dataset: Dataset  # as it came; of data larger than memory some rows
-    learn: Any  # what `fit` takes
-    valid: Any  # its validation_data, or None
-    train: np.ndarray  # (N, D): the rows to learn from, as numbers that a model takes; some of them if they are many
-    test: np.ndarray  # (n, D): those kept aside
+    dataset: Dataset  # as loaded; some of its rows if it is larger than memory
+    learn: Any  # the data for `fit`
+    valid: Any  # the validation_data for `fit`, or None
+    train: np.ndarray  # (N, D): the training rows, as a model takes them; some of them if there are many
+    test: np.ndarray  # (n, D): the held-out rows
     train_labels: np.ndarray | None
     test_labels: np.ndarray | None
     split: str  # in words
@@ -109,11 +109,11 @@ class Trial(NamedTuple):
     num_train: int  # N
 
 
-def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
-    """Load the data and cut them.
+def prepare(settings: DataSettings, report=lambda *_: None) -> RunData:
+    """Load the data and split them.
 
     Raises:
-        ValueError: Naming what is wrong with the data or the settings.
+        ValueError: The data or the settings cannot be used; the message says why.
     """
     height_and_width = None
     if settings.image_shape is not None:
@@ -128,7 +128,7 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
     if settings.drop_missing:
         dataset = dataset.without_missing()
     try:
-        # Here, where a row's number is that in the file.
+        # Checked here, where row numbers are those in the file.
         likelihood = None if settings.binarization in (None, "grey") else "bernoulli"
         scale = level_scale(dataset.rows)
         check_rows(dataset.rows, likelihood, scale=scale, name=settings.source, columns=dataset.columns)
@@ -137,7 +137,7 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
         raise ValueError(f"{error} Or leave them out: --drop-missing." if has_holes else str(error)) from None
     parts, split = _parts(dataset, settings)
     how = settings.binarization or "grey"
-    # Each part has draws of its own, so that it does not matter which others are loaded.
+    # Each part has its own seed, so that its draws do not depend on which other parts are loaded.
     seeds = {name: [settings.seed, number] for number, name in enumerate(("train", "valid", "test"))}
     fixed = {name: _fixed(dataset.rows[rows], how, seeds[name]) for name, rows in parts.items()}
     learn = binarize(dataset.rows[parts["train"]], how) if how == "dynamic" else fixed["train"]
@@ -145,23 +145,23 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> Trial:
         learn = NamedColumns(learn, dataset.columns)
     labels = {name: None if dataset.labels is None else dataset.labels[rows] for name, rows in parts.items()}
     binarization = dataset.binarization if how == "grey" else how
-    return Trial(
+    return RunData(
         dataset, learn, fixed.get("valid"), fixed["train"], fixed["test"], labels["train"], labels["test"], split,
         binarization, len(parts["train"]),
     )  # fmt: skip
 
 
 def _drawn(dataset, settings):
-    """Return a data set that is drawn as the settings say."""
+    """Return a data set that is drawn with the polarity in the settings."""
     return dataset if settings.polarity is None else replace(dataset, light_on_dark=settings.polarity == "light")
 
 
 def _prepare_large(settings, tables, image_shape):
-    """Keep some rows aside, and some of the others in memory to be drawn; `fit` reads the files a piece at a time."""
+    """Hold out some rows, and keep some others in memory for pictures; `fit` reads the files in pieces."""
     if settings.binarization not in (None, "grey"):
         raise ValueError(
-            f"binarization={settings.binarization!r}: {settings.source} is read a piece at a time, as it comes. "
-            "Binarize it before."
+            f"binarization={settings.binarization!r}: {settings.source} is larger than memory and is read in pieces, "
+            "unchanged. Binarize it beforehand."
         )
     num_rows = sum(table.num_rows for table in tables)
     num_test = _num_test(settings, num_rows)
@@ -176,9 +176,9 @@ def _prepare_large(settings, tables, image_shape):
     labels = (None, None) if every is None else (every[shown], every[test])
     dataset = Dataset(settings.source, rows, None, tables[0].image_shape, "", columns=tables[0].columns)
     dataset = _drawn(described(dataset, settings.source, image_shape, num_rows), settings)
-    split = f"test: {len(test):,} of {num_rows:,} rows, at random, no part in learning"
+    split = f"test: {len(test):,} of {num_rows:,} rows, chosen at random, not used for training"
     learn = SomeRows(tables, test)
-    return Trial(
+    return RunData(
         dataset, learn, None, rows[~is_test], rows[is_test], *labels, split, dataset.binarization, num_rows - len(test)
     )
 
@@ -190,14 +190,14 @@ def _parts(dataset, settings):
     num_rows = len(dataset.rows)
     num_test = _num_test(settings, num_rows)
     train, test = dataset.split(num_test, settings.seed)
-    how = "by label in proportion" if dataset.labels is not None else "at random"
-    return {"train": train, "test": test}, f"test: {num_test} of {num_rows} rows, {how}, no part in learning"
+    how = "stratified by label" if dataset.labels is not None else "chosen at random"
+    return {"train": train, "test": test}, f"test: {num_test} of {num_rows} rows, {how}, not used for training"
 
 
 def _num_test(settings, num_rows):
     num_test = int(settings.test_fraction * num_rows)
     if num_test < 1 or num_rows - num_test < 2:
-        raise ValueError(f"{settings.source} has {num_rows} rows: too few to learn from some and keep others aside.")
+        raise ValueError(f"{settings.source} has {num_rows} rows: too few to train on some and hold out others.")
     return num_test
 
 
@@ -214,5 +214,5 @@ def large_tables(source: str, label_column: str | None = None):
 
 
 def _fixed(rows, how, seed):
-    """Return rows as a model is given them outside of `fit`: dynamic draws are drawn once."""
+    """Return rows as a model takes them outside of `fit`: dynamic binary draws are made once."""
     return binarize(rows, "static" if how == "dynamic" else how, seed)
