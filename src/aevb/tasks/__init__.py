@@ -1,4 +1,4 @@
-"""What people do with a trained model."""
+"""Tasks for a trained model: encode, generate, denoise, impute, super-resolve, and walk through the latent space."""
 
 from aevb.tasks.conditional import Completion, complete, latent_means
 from aevb.tasks.latent_space import PATHS, Traversal, latent_path, manifold_grid, traversal_grid

@@ -1,6 +1,6 @@
-"""x given an observation y of it: samples of z given y, and what each of them says about x.
+"""Infer x from an observation y of it: sample z given y, and average what each sample implies about x.
 
-Denoising, imputation and super-resolution are this one task, with different observations.
+Denoising, imputation and super-resolution are this one task with different observations.
 
 Paper: §2.1.
 """
@@ -23,17 +23,17 @@ from aevb.tasks.observations import Observation
 from aevb.tasks.observed_models import condition
 
 BATCHES = (8, 64)  # rows in one compiled call: few shapes, few compilations
-NUM_SAMPLES = {"hmc": 25, "importance": 50, "gibbs": 100, "metropolis-within-gibbs": 100}  # a chain
+NUM_SAMPLES = {"hmc": 25, "importance": 50, "gibbs": 100, "metropolis-within-gibbs": 100}  # per chain
 NUM_TUNING = {"hmc": 40, "importance": 0, "gibbs": 100, "metropolis-within-gibbs": 200}
 
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    """What is known of x after y was seen.
+    """The posterior of x given y, summarized.
 
     Args:
         mean: Posterior expectations E[x|y], (n, D).
-        std: Posterior standard deviations, (n, D); those of a Bernoulli model are of a binary x.
+        std: Posterior standard deviations, (n, D); for a Bernoulli model, those of a binary x.
         draws: Draws of x given y, (num_draws, n, D).
     """
 
@@ -62,12 +62,12 @@ def complete(
 
     Args:
         generative: p(z) p(x|z), with a decoder whose variables are independent given z.
-        recognition: q(z|x), which finds where to start, or None.
+        recognition: q(z|x), which provides starting points, or None.
         observation: p(y|x), see :mod:`aevb.tasks.observations`.
-        y: What was observed, (n, d).
-        key: All randomness; a row's is a function of the key and of the row.
-        progress: Called now and then with the share of the work done.
-        options: Of :func:`sampling_options`: ``method``, ``num_draws``, ``num_samples``, ...
+        y: The observations, (n, d).
+        key: Random key; each row's own key is a function of it and of the row.
+        progress: Called now and then with the fraction of the work done.
+        options: Options of :func:`sampling_options`: ``method``, ``num_draws``, ``num_samples``, ...
 
     Example:
         >>> from aevb.models import BernoulliMLP, GenerativeModel, standard_normal
@@ -119,19 +119,19 @@ def sampling_options(
     num_tuning: int | None = None,
     num_leapfrog: int = 5,
 ) -> dict[str, Any]:
-    """Return how z is sampled given y, with defaults filled in; refuse what cannot be.
+    """Return how z is sampled given y, with defaults filled in; refuse invalid options.
 
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x), or None.
         method: ``"hmc"``, Hybrid Monte Carlo on z; ``"importance"``, the best of a pool of proposals, for few latent
-            variables; ``"gibbs"``, z and x in turn by encoder and decoder, right as far as the encoder is;
-            ``"metropolis-within-gibbs"``, the same with a correction that makes it right in the long run.
+            variables; ``"gibbs"``, z and x in turn by encoder and decoder, as accurate as the encoder;
+            ``"metropolis-within-gibbs"``, the same with a correction that makes it exact in the limit.
         num_draws: Number of draws of x to return.
-        num_samples: Samples of z that are kept of each chain; None for the method's default.
-        num_chains: Chains of each row.
-        num_tuning: Samples before those, thrown away; None for the method's default.
-        num_leapfrog: Leapfrog steps of a transition of ``"hmc"``.
+        num_samples: Samples of z kept per chain; None for the method's default.
+        num_chains: Chains per row.
+        num_tuning: Samples discarded before those; None for the method's default.
+        num_leapfrog: Leapfrog steps per transition of ``"hmc"``.
     """
     check_parameter("method", method, choices=SAMPLERS)
     check_parameter("num_draws", num_draws, kind=int, low=0)
@@ -152,13 +152,13 @@ def in_batches(
     key: Array,
     progress: Callable[[float], None] | None = None,
 ) -> Any:
-    """Return ``function(rows, keys)`` of all rows of y (n, d), a batch at a time: the device holds no more than that.
+    """Return ``function(rows, keys)`` for all rows of y (n, d), computed in batches to limit device memory.
 
     Args:
-        function: Of rows (N, d) and their keys (N,); it returns a pytree of arrays with leading axis N.
+        function: Function of rows (N, d) and their keys (N,); it returns a pytree of arrays with leading axis N.
         y: The rows.
-        key: All randomness; a row's key is a function of this one and of the row, whatever its place and company.
-        progress: Called after each batch with the share of the rows that are done.
+        key: Random key; each row's own key is a function of it and of the row, not of its position or the other rows.
+        progress: Called after each batch with the fraction of the rows done.
     """
     y = np.asarray(y)
     batch_size = BATCHES[0] if len(y) <= BATCHES[0] else BATCHES[-1]
@@ -192,7 +192,7 @@ def _complete(model, y, keys, *, method, num_draws, **options):
         shift = x.mean - origin
         return jax.tree.map(jnp.add, total, (shift, shift**2, x.variance)), None
 
-    origin = conditions(z[0], keys).mean  # moments about a typical value lose fewer digits than those about 0
+    origin = conditions(z[0], keys).mean  # moments about a typical value lose fewer digits than moments about 0
     totals, _ = lax.scan(add, (jnp.zeros_like(origin),) * 3, z)
     shift, square, variance = (total / (S * C) for total in totals)
     mean, std = origin + shift, jnp.sqrt(variance + jnp.maximum(square - shift**2, 0.0))
@@ -214,11 +214,11 @@ def _latent_means(model, y, keys, *, method, **options):
 def _check_method(generative, recognition, method):
     if method in NEED_AN_ENCODER and recognition is None:
         raise ValueError(
-            f'method={method!r}: draws z from an encoder, and the model has none. Use method="hmc" or "importance".'
+            f'method={method!r} draws z from an encoder, but the model has none. Use method="hmc" or "importance".'
         )
     prior = generative.latent_distribution()
     if method == "hmc" and not has_real_support(prior):
         raise ValueError(
-            f"method='hmc' moves z over all real numbers, and the prior's support is {prior.support}. "
+            f"method='hmc' needs a z that may be any real vector, but the prior's support is {prior.support}. "
             'Use method="metropolis-within-gibbs", "gibbs" or "importance".'
         )

@@ -1,4 +1,4 @@
-"""Samples of z given an observation y, for many rows at once: four ways."""
+"""Four ways to sample z given an observation y, for many rows at once."""
 
 from collections.abc import Callable
 
@@ -14,8 +14,8 @@ NUM_STARTS = 256  # proposals from which chains start
 
 
 def by_hmc(models, observation, y, keys, *, num_samples, num_chains, num_tuning, num_leapfrog):
-    """Sample p(z|y) by Hybrid Monte Carlo; chains start from the best of proposals of the encoder and the prior."""
-    from aevb.inference import hmc  # BlackJAX takes a while to load
+    """Sample p(z|y) by Hybrid Monte Carlo; chains start at the best proposals of the encoder and the prior."""
+    from aevb.inference import hmc  # BlackJAX is slow to import
     from aevb.inference.harmonic import first_positions
 
     observed = observed_models(models, observation)
@@ -38,7 +38,7 @@ def by_hmc(models, observation, y, keys, *, num_samples, num_chains, num_tuning,
 
 
 def by_importance(models, observation, y, keys, *, num_samples, num_chains, num_tuning, num_leapfrog):
-    """Draw by weight from a pool of proposals of the encoder and the prior."""
+    """Draw by weight from a pool of proposals from the encoder and the prior."""
     del num_tuning, num_leapfrog
     from blackjax.smc.resampling import systematic
 
@@ -64,11 +64,11 @@ def by_gibbs(models, observation, y, keys, *, num_samples, num_chains, num_tunin
     .. math:: z \sim q(z | x), \quad x \sim p(x | y, z)
 
     Rezende, Mohamed and Wierstra, "Stochastic backpropagation and approximate inference in deep generative models"
-    (2014), appendix F. It samples p(z|y) as far as q(z|x) is p(z|x).
+    (2014), appendix F. It samples p(z|y) exactly only if q(z|x) equals p(z|x).
     """
     del num_leapfrog
     generative, recognition = models
-    # Started by itself: far from the posterior the correction would refuse all proposals (Mattei and Frellsen, 2018).
+    # Uncorrected steps first: far from the posterior, all proposals would be rejected (Mattei and Frellsen, 2018).
     num_free = num_tuning // 2 if corrected else num_tuning + num_samples
 
     def of_chain(y, key):
@@ -96,12 +96,12 @@ def by_gibbs(models, observation, y, keys, *, num_samples, num_chains, num_tunin
 
 
 def by_metropolis_within_gibbs(models, observation, y, keys, **options):
-    r"""Draw z and x in turn; the encoder proposes z, and the proposal is accepted or not.
+    r"""Draw z and x in turn; the encoder proposes z, and the proposal is accepted or rejected.
 
     .. math:: \min\left(1, \frac{p(x, z')\, q(z | x)}{p(x, z)\, q(z' | x)}\right)
 
-    Mattei and Frellsen, "Leveraging the exact likelihood of deep latent variable models" (2018). It samples p(z|y)
-    whatever the encoder, given time.
+    Mattei and Frellsen, "Leveraging the exact likelihood of deep latent variable models" (2018). It converges
+    to p(z|y) for any encoder.
     """
     return by_gibbs(models, observation, y, keys, corrected=True, **options)
 

@@ -1,4 +1,4 @@
-"""Walks through the latent space: between two datapoints, along each dimension, over the plane.
+"""Paths through the latent space: between two datapoints, along each dimension, over the plane.
 
 Paper: Figure 4, App. A.
 """
@@ -16,8 +16,8 @@ def manifold_grid(size: int = 20) -> np.ndarray:
 
     .. math:: z = (\Phi^{-1}(u), \Phi^{-1}(v)), \quad u, v \in \{(i + 1/2) / n : i = 0, \dots, n - 1\}
 
-    Linearly spaced coordinates on the unit square, through the inverse CDF of the Gaussian. They are the centres of
-    n x n cells, so each tile stands for the same probability under the prior, and none for infinity.
+    Linearly spaced coordinates on the unit square are mapped through the inverse CDF of the Gaussian. They are the
+    centres of n x n cells: each tile stands for the same probability under the prior, and none is infinite.
 
     Args:
         size: n.
@@ -43,8 +43,8 @@ def manifold_grid(size: int = 20) -> np.ndarray:
 def latent_path(start: np.ndarray, end: np.ndarray, num: int, path: str = "linear") -> np.ndarray:
     r"""Return points from one z (J,) to another, (num, J), both ends included.
 
-    On the sphere the direction turns at a constant rate and the length changes linearly: under a Gaussian prior in many
-    dimensions nearly all z have nearly the same length, and the middle of a straight line is too short.
+    On the sphere, the direction turns at a constant rate and the length changes linearly. Under a Gaussian prior in
+    many dimensions nearly all z have nearly the same length, and the middle of a straight line is too short.
 
     .. math:: z(t) = r(t) \left( \frac{\sin((1-t) \omega)}{\sin \omega} u_0 + \frac{\sin(t \omega)}{\sin \omega} u_1
         \right), \quad r(t) = (1 - t)\, r_0 + t\, r_1
@@ -69,7 +69,7 @@ def latent_path(start: np.ndarray, end: np.ndarray, num: int, path: str = "linea
 
 
 def check_path_options(num: int, path: str) -> None:
-    """Refuse a way that does not exist, or has too few points."""
+    """Refuse an unknown path, or one with too few points."""
     check_parameter("path", path, choices=PATHS)
     check_parameter("num", num, kind=int, low=2)
 
@@ -94,12 +94,12 @@ PATHS = {"linear": _line, "sphere": _arc}
 
 
 class Traversal(NamedTuple):
-    """What each latent dimension does, those that carry most first."""
+    """The effect of each latent dimension, most informative first."""
 
-    dimensions: np.ndarray  # (J,): their numbers, in this order
+    dimensions: np.ndarray  # (J,): their indices, in this order
     carried: np.ndarray  # (J,): the average KL(q(z_j|x) || p(z_j)) in nats, or the variance of the posterior means
-    values: np.ndarray  # (num,): of the dimension that is moved
-    means: np.ndarray  # (J, num, D): the decoder's
+    values: np.ndarray  # (num,): values of the varied dimension
+    means: np.ndarray  # (J, num, D): the decoder's means
 
 
 def traversal_grid(center: np.ndarray, dimensions: np.ndarray, values: np.ndarray) -> np.ndarray:

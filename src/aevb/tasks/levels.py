@@ -1,7 +1,7 @@
-"""Grey levels under a Bernoulli likelihood: a distribution over the level instead of one over a binary pixel.
+"""Grey levels under a Bernoulli likelihood: a distribution over the level instead of over a binary pixel.
 
-The Bernoulli term on a grey level x is no density of x: it says where the level lies on average, and not how far from
-it. That is measured once, on training rows.
+The Bernoulli term of a grey level x is not a density of x: it gives the mean of the level, but not its spread. The
+spread is measured once, on training rows.
 """
 
 from collections.abc import Callable
@@ -18,14 +18,14 @@ ROUNDING_VARIANCE = (1 / 255) ** 2 / 12  # of a grey level in a byte
 
 
 class LevelDecoder(eqx.Module):
-    r"""A Gaussian over grey levels, with the mean of a Bernoulli decoder and a share of its variance.
+    r"""A Gaussian over grey levels, with the mean of a Bernoulli decoder and a fraction of its variance.
 
     .. math:: x_i | z \sim N(y_i(z),\; c\, y_i(z) (1 - y_i(z)) + r)
 
     c = 1 would be the variance of a binary pixel; r is the variance of rounding to a byte.
 
     Args:
-        decoder: From one z to a Bernoulli distribution of pixels.
+        decoder: Maps one z to a Bernoulli distribution of pixels.
         dispersion: c, see :func:`dispersion`.
     """
 
@@ -33,26 +33,26 @@ class LevelDecoder(eqx.Module):
     dispersion: Array
 
     def __call__(self, z: Array) -> dist.Distribution:
-        """Return p(x|z) of one z (J,)."""
+        """Return p(x|z) for one z (J,)."""
         mu = jnp.asarray(self.decoder(z).mean)
         variance = self.dispersion * mu * (1 - mu) + ROUNDING_VARIANCE
         return dist.Normal(mu, jnp.sqrt(variance), validate_args=False).to_event(1)
 
 
 def of_levels(generative: GenerativeModel, dispersion: float) -> GenerativeModel:
-    """Return a model of grey levels, from one with a Bernoulli decoder."""
+    """Return a model of grey levels, given one with a Bernoulli decoder."""
     decoder = LevelDecoder(generative.decoder, jnp.asarray(dispersion, jnp.result_type(float)))
     return GenerativeModel(generative.prior, decoder)
 
 
 def dispersion(levels: np.ndarray, means: np.ndarray) -> float:
-    r"""Return how far grey levels are from the decoder's means, as a share of what binary pixels would be.
+    r"""Return the variance of grey levels about the decoder's means, relative to that of binary pixels.
 
     .. math:: c = \sum (x - y)^2 / \sum y (1 - y)
 
     Args:
         levels: x, (n, D).
-        means: y, (n, D), the decoder's.
+        means: y, (n, D), the decoder's means.
 
     Returns:
         c, at most 1; 1 for binary data.

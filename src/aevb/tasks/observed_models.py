@@ -1,4 +1,4 @@
-"""p(z) p(y|z) and q(z|y) for an observation y of x: models like any other, so that all inference works on them."""
+"""p(z) p(y|z) and q(z|y) for an observation y of x: models like any other, for which all inference works."""
 
 from collections.abc import Callable
 from copy import copy
@@ -16,7 +16,7 @@ NUM_GUESSES, NUM_PRIOR_DRAWS = 10, 32
 
 
 class ObservedDecoder(eqx.Module):
-    """p(y|z): the decoder, seen through an observation. It makes any inference for p(x|z) one for p(y|z)."""
+    """p(y|z): the decoder seen through an observation. Inference that needs p(x|z) then works with p(y|z)."""
 
     decoder: Callable[[Array], Distribution]
     observation: Observation
@@ -27,7 +27,7 @@ class ObservedDecoder(eqx.Module):
 
 
 class Observed(NamedTuple):
-    """p(y|z), as far as inference needs it."""
+    """p(y|z), with only what inference needs."""
 
     p: Distribution
     observation: Observation
@@ -42,7 +42,7 @@ class GuessingEncoder(eqx.Module):
 
     .. math:: \hat x \leftarrow E[x | y, z = E_{q(z|\hat x)}[z]]
 
-    repeated ten times, from the average of E[x|y, z] over the prior. It only has to be a good place to start.
+    repeated ten times, from the average of E[x|y, z] over the prior. It only has to be a good starting point.
     """
 
     generative: GenerativeModel
@@ -51,7 +51,7 @@ class GuessingEncoder(eqx.Module):
 
     def __call__(self, y: Array) -> Distribution:
         """Return q(z|x) at the guess."""
-        key = jax.random.key(0)  # the means have no use for it
+        key = jax.random.key(0)  # not used by the means
         x = first_guess(self.generative, self.observation, y, key)
 
         def improve(_, x):
@@ -75,7 +75,7 @@ def observed_models(models, observation: Observation) -> tuple[GenerativeModel, 
 
 
 def log_likelihood(observation: Observation, p: Distribution, y: Array) -> Array:
-    """Return log p(y|z) for one y, where p is p(x|z), or a mixture of such as full variational Bayes predicts by."""
+    """Return log p(y|z) for one y, where p is p(x|z) or a mixture, as in full variational Bayes."""
     if not isinstance(p, MixtureSameFamily):
         return observation.log_likelihood(p, y)
     return jax.nn.logsumexp(_log_joint(observation, p, y))
@@ -108,7 +108,7 @@ def _of_components(p, function):
 
 
 def _without_batch(part):
-    """Return a distribution under vmap with the shapes it has there: numpyro keeps those from outside."""
+    """Return a distribution inside vmap with its shapes there: NumPyro keeps the shapes from outside."""
     one = copy(part)
     one._batch_shape = part.batch_shape[1:]
     if isinstance(part, Independent):

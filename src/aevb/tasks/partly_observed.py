@@ -1,4 +1,4 @@
-"""Bounds and posteriors of rows of which some values are missing (NaN), given those that were observed.
+"""Bounds and posteriors of rows with missing values (NaN), given the observed ones.
 
 Paper: §2.1.
 """
@@ -18,23 +18,23 @@ from aevb.tasks.conditional import in_batches
 from aevb.tasks.observations import Missing
 from aevb.tasks.observed_models import observed_models
 
-NUM_STEPS = 400  # of the ascent that finds q(z) of a row
+NUM_STEPS = 400  # of the optimization of a row's q(z)
 
 
 def rows_with_holes(X: np.ndarray) -> np.ndarray:
-    """Return which rows of X (n, D) have a NaN, (n,)."""
+    """Return which rows of X (n, D) contain NaN, (n,)."""
     if not np.issubdtype(X.dtype, np.floating):
         return np.zeros(len(X), bool)
     return np.any(np.isnan(X), axis=1)
 
 
 def by_completeness(X: np.ndarray, complete: Callable[[Any], Any], incomplete: Callable[[Any], Any]) -> Any:
-    """Return what one function says of the complete rows of X and another one of those with holes, in their order.
+    """Apply one function to the complete rows of X and another to those with NaN; return the results in row order.
 
     Args:
         X: (n, D).
-        complete: Of rows without NaN; it returns a pytree of arrays with their number as leading axis.
-        incomplete: Of rows with NaN, likewise.
+        complete: Function of rows without NaN; it returns a pytree of arrays with one entry per row.
+        incomplete: The same for rows with NaN.
     """
     has_holes = rows_with_holes(X)
     if not has_holes.any():
@@ -49,16 +49,16 @@ def by_completeness(X: np.ndarray, complete: Callable[[Any], Any], incomplete: C
 def given_observed(
     generative: GenerativeModel, recognition: RecognitionModel | None, family: tuple[str, int] | None, bound: Callable
 ) -> tuple[GenerativeModel, Any]:
-    r"""Return p(z) p(x_observed|z) and q(z|x_observed) of one row with NaN where it was not observed.
+    r"""Return p(z) p(x_observed|z) and q(z|x_observed) for one row with NaN where it was not observed.
 
     .. math:: q(z | x_o) = \arg\max_{q \in Q} E_q[\log p(x_o | z)] - D_{KL}(q \| p(z))
 
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x), or None.
-        family: Q, a key of :data:`aevb.models.POSTERIORS`, and J; q is found by ascent on the row's own bound. None for
-            an encoder of the user's own: q is then the encoder at a guess of what is missing.
-        bound: The estimator to ascend.
+        family: Q, a key of :data:`aevb.models.POSTERIORS`, and J; q is found by gradient ascent on the row's own
+            bound. None for a user-defined encoder: q is then the encoder at a guess of the missing values.
+        bound: Estimator of the bound to maximize.
     """
     observed, guess = observed_models((generative, recognition), Missing())
     if family is None or recognition is None:
@@ -67,12 +67,12 @@ def given_observed(
 
 
 def observed_bound_terms(models, x: np.ndarray, key: Array, bound: Callable, num_samples: int, progress=None) -> Terms:
-    """Return bounds of log p(x_observed) and their two terms, each (n,).
+    """Return lower bounds on log p(x_observed) and their two terms, each (n,).
 
     Args:
-        models: Of :func:`given_observed`.
+        models: What :func:`given_observed` returns.
         x: (n, D) with NaN.
-        key: All randomness; a row's is a function of this one and of the row.
+        key: Random key; each row's own key is a function of it and of the row.
         bound: Estimator of the bound.
         num_samples: L.
         progress: See :func:`aevb.tasks.conditional.in_batches`.
@@ -85,7 +85,7 @@ def observed_bound_terms(models, x: np.ndarray, key: Array, bound: Callable, num
 
 
 def observed_posterior(models, x: np.ndarray, key: Array, progress=None) -> Any:
-    """Return q(z|x_observed) of all rows (n, D), as a pytree of arrays that a distribution is made of."""
+    """Return q(z|x_observed) for all rows (n, D), as the pytree of arrays of a distribution."""
     return in_batches(lambda x, keys: _posteriors(models[1], x), x, key, progress)
 
 

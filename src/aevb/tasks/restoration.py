@@ -1,4 +1,4 @@
-"""Denoising, imputation and super-resolution: the observations that they are about.
+"""Denoising, imputation and super-resolution: inference from different kinds of observations.
 
 Paper: §2.1.
 """
@@ -28,16 +28,16 @@ GREY_LEVELS = 255
 def impute(
     generative: GenerativeModel, recognition: RecognitionModel | None, x: np.ndarray, key: Array, **options
 ) -> Completion:
-    """Estimate the missing values of x (n, D), which are NaN, from those that were observed.
+    """Estimate the missing values of x (n, D), which are NaN, from the observed ones.
 
-    Rows without missing values cost nothing: they are what they are.
+    Rows without missing values are returned unchanged.
 
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x), or None.
         x: (n, D).
-        key: All randomness.
-        options: Of :func:`aevb.tasks.conditional.complete`.
+        key: Random key.
+        options: Options of :func:`aevb.tasks.conditional.complete`.
 
     Paper: §2.1.
     """
@@ -73,13 +73,13 @@ def denoise(
         generative: p(z) p(x|z).
         recognition: q(z|x), or None.
         y: (n, D).
-        key: All randomness.
+        key: Random key.
         noise: A key of ``NOISES``.
-        level: Standard deviation of Gaussian noise, in the units of y (a number or one a column), None for the one
-            under which y is most likely; else the share of values that were replaced.
-        scale: What ``LEVELS`` are multiplied by: the spread of the columns.
+        level: Standard deviation of Gaussian noise in the units of y (one number, or one per column), None for the
+            one under which y is most likely; for other noise, the fraction of values that were replaced.
+        scale: Factor for ``LEVELS``: the spread of the columns.
         values: Pepper and salt, the values of black and white.
-        options: Of :func:`aevb.tasks.conditional.complete`.
+        options: Options of :func:`aevb.tasks.conditional.complete`.
 
     Paper: §2.1.
     """
@@ -100,8 +100,8 @@ def most_likely_std(
 ) -> float | np.ndarray:
     r"""Return the standard deviation s of Gaussian noise under which some rows of y are most likely.
 
-    Found by expectation maximization over ``LEVELS`` times the scale, from a large s downwards, which finds z even
-    where the encoder, which has never seen such rows, does not:
+    Found by expectation maximization over ``LEVELS`` times the scale. It starts from a large s, with which z is found
+    even where the encoder, which was not trained on such rows, fails:
 
     .. math:: s \leftarrow \arg\max_s E_{p(z | y, s_{old})}[\log p(y | z, s)]
 
@@ -109,11 +109,11 @@ def most_likely_std(
         generative: p(z) p(x|z).
         recognition: q(z|x), or None.
         y: (n, D).
-        key: All randomness.
+        key: Random key.
         scale: See :func:`denoise`.
         method: How z is sampled, see :func:`aevb.tasks.conditional.complete`.
     """
-    chosen = np.linspace(0, len(y) - 1, NUM_ROWS_FOR_LEVEL).astype(int)  # some of them twice, if there are few
+    chosen = np.linspace(0, len(y) - 1, NUM_ROWS_FOR_LEVEL).astype(int)  # some rows twice, if there are few
     rows = jnp.asarray(y[chosen], jnp.result_type(float))
     stds = jnp.asarray(np.multiply.outer(LEVELS, scale), jnp.result_type(float))  # (K,) or (K, D)
     place, keys = START, row_keys(key, rows)
@@ -128,7 +128,7 @@ def most_likely_std(
 
 @compiled("method")
 def _expected_log_likelihoods(model, y, keys, stds, *, method):
-    """Return log p(y|z, s) for each s (K,), on average over samples of z given y and over the rows."""
+    """Return log p(y|z, s) for each s (K,), averaged over samples of z given y and over the rows."""
     generative, recognition, observation = model
     options = {"num_samples": 5, "num_tuning": NUM_TUNING[method], "num_chains": 4, "num_leapfrog": 5}
     z = SAMPLERS[method]((generative, recognition), observation, y, keys, **options)
@@ -143,7 +143,7 @@ def _expected_log_likelihoods(model, y, keys, stds, *, method):
 
 
 def noise_model(noise: str, level: float | np.ndarray, values: tuple[float, float] = (0.0, 1.0)) -> Observation:
-    """Return the observation behind a kind of noise.
+    """Return the observation model of a kind of noise.
 
     Args:
         noise: A key of ``NOISES``.
@@ -159,19 +159,19 @@ def noise_model(noise: str, level: float | np.ndarray, values: tuple[float, floa
 
 
 def check_level(noise: str, level, num_columns: int | None = None) -> None:
-    """Refuse a kind of noise that is not known, and a level that is none of it: one number, or one a column."""
+    """Refuse an unknown kind of noise, and a level that does not suit it: one number, or one per column."""
     check_parameter("noise", noise, choices=NOISES)
     if level is None:
         if noise != "gaussian":
-            # Grey levels under a Bernoulli likelihood have no probabilities: a rate could not be judged by them.
+            # Grey levels have no probability under a Bernoulli likelihood, so a rate cannot be estimated from them.
             raise ValueError(
-                f"level=None: noise={noise!r} needs the share of values that were replaced, such as level=0.2."
+                f"level=None: noise={noise!r} needs the fraction of values that were replaced, such as level=0.2."
             )
         return
     shape = np.shape(level)
     if shape != () and (noise != "gaussian" or len(shape) != 1 or shape[0] != (num_columns or shape[0])):
-        wanted = "a number, or one for each column" if noise == "gaussian" else "a number"
-        raise ValueError(f"level={shown(level)}: noise={noise!r} has {wanted}.")
+        expected = "one number, or one per column" if noise == "gaussian" else "one number"
+        raise ValueError(f"level={shown(level)}: noise={noise!r} needs {expected}.")
     for number in np.ravel(level).tolist():
         check_parameter("level", number, kind=float, above=0, high=None if noise == "gaussian" else 0.99)
 
@@ -190,7 +190,7 @@ def _replaced(constants, rates, values):
     return Replaced(jnp.asarray(constants, dtype), jnp.asarray(rates, dtype), jnp.asarray(cell, dtype))
 
 
-# Name -> observation by level and (black, white).
+# Name -> observation model for a level and (black, white).
 NOISES = {
     "gaussian": lambda std, values: GaussianNoise(jnp.asarray(std, jnp.result_type(float))),
     "salt-and-pepper": _salt_and_pepper,
@@ -214,12 +214,12 @@ def super_resolve(
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x), or None.
-        y: The small images, one a row, (n, height * width / factor²).
-        key: All randomness.
+        y: The small images, one per row, (n, height * width / factor²).
+        key: Random key.
         factor: Side of a square.
         image_shape: (height, width) of the large images, or (height, width, channels).
-        noise_std: Standard deviation of what was added to the averages.
-        options: Of :func:`aevb.tasks.conditional.complete`.
+        noise_std: Standard deviation of the noise added to the averages.
+        options: Options of :func:`aevb.tasks.conditional.complete`.
 
     Paper: §2.1.
     """
@@ -228,11 +228,11 @@ def super_resolve(
     height, width, *channels = image_shape
     if height % factor or width % factor:
         raise ValueError(f"factor={factor} does not divide the sides of images of {height} x {width} pixels.")
-    wanted = height * width * int(np.prod(channels)) // factor**2
-    if y.shape[1] != wanted:
+    expected = height * width * int(np.prod(channels)) // factor**2
+    if y.shape[1] != expected:
         raise ValueError(
-            f"X_low has {y.shape[1]} columns; images of shape {tuple(image_shape)}, made smaller by factor={factor}, "
-            f"have {wanted}."
+            f"X_low has {y.shape[1]} columns; images of shape {tuple(image_shape)}, reduced by factor={factor}, have "
+            f"{expected}."
         )
     observation = Pooled(jnp.asarray(noise_std, jnp.result_type(float)), tuple(map(int, image_shape)), int(factor))
     return complete(generative, recognition, observation, y, key, **options)

@@ -1,4 +1,4 @@
-"""Coding and generation, for one row each; :func:`aevb.training.rowwise` applies them to many.
+"""Encoding and generation of one row; :func:`aevb.training.rowwise` applies them to many.
 
 Paper: §2.1.
 """
@@ -26,10 +26,10 @@ def encode(recognition, x):
 
 
 def promote_batch(q):
-    """Return a distribution that `vmap` made, with its batch shape.
+    """Return a distribution that `vmap` returned, with its batch shape.
 
-    numpyro's own function leaves out distributions inside of others, such as the Gaussian of a log-normal, which then
-    draw one row's noise for all.
+    NumPyro's function skips distributions inside others, such as the Gaussian in a log-normal, which then use the
+    noise of one row for all.
     """
     q = promote_batch_shape(q)
     for name in q.gather_pytree_data_fields():
@@ -39,8 +39,8 @@ def promote_batch(q):
 
 
 def posterior_mean_by_hmc(generative, x, key):
-    """Return the average of samples of p(z|x), after as many transitions that find it and tune the step size."""
-    from aevb.inference import hmc  # BlackJAX takes a while to load
+    """Return the mean of samples from p(z|x), after as many transitions for warming up and tuning the step size."""
+    from aevb.inference import hmc  # BlackJAX is slow to import
 
     key_start, key_tune, key_keep = jax.random.split(jax.random.fold_in(key, fingerprint(x)), 3)
 
@@ -69,24 +69,24 @@ def decoder_mean(generative, z):
 
 
 def numbers_of_rows(num: int) -> np.ndarray:
-    """Return the numbers 0, 1, ... of rows to draw, as high and low 16 bits (num, 2): a float32 holds 24 bits."""
+    """Return the row indices 0, 1, ... as their high and low 16 bits (num, 2): a float32 has only 24 bits."""
     numbers = np.arange(num)
     return np.stack([numbers >> 16, numbers & 0xFFFF], axis=1).astype(np.float32)
 
 
 def sample(generative, number, key, temperature=None):
-    """Draw the row of this number, see :func:`numbers_of_rows`, from the model."""
+    """Draw the row with this index, see :func:`numbers_of_rows`, from the model."""
     p, key = _nth_decoder(generative, number, key, temperature)
     return p.sample(key)
 
 
 def sample_mean(generative, number, key, temperature=None):
-    """Return the decoder's mean behind the row of this number."""
+    """Return the decoder's mean for the row with this index."""
     return _nth_decoder(generative, number, key, temperature)[0].mean
 
 
 def _nth_decoder(generative, number, key, temperature):
-    """Return p(x|z) at the z of this number, drawn from the prior and brought nearer to its mean, and a key for x."""
+    """Return p(x|z) at the z with this index, drawn from the prior and shrunk towards its mean, and a key for x."""
     high, low = number.astype(jnp.uint32)
     key_z, key_x = jax.random.split(jax.random.fold_in(key, high * (1 << 16) + low))
     prior = generative.latent_distribution()
