@@ -1,4 +1,4 @@
-"""`aevb reproduce`: the paper's figures and claims."""
+"""`aevb reproduce`: the paper's figures and claims, and the defaults on small tables."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ from aevb.cli.waiting import waiting
 
 
 def reproduce(
-    what: Literal["figure-2", "figure-3", "figure-4", "figure-5", "claims", "all"],
+    what: Literal["figure-2", "figure-3", "figure-4", "figure-5", "claims", "small-tables", "all"],
     /,
     *,
     profile: Literal["quick", "standard", "paper"] = "quick",
@@ -22,12 +22,12 @@ def reproduce(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Make a figure of the paper, or the table of its claims with a verdict on each.
+    """Make a figure of the paper, the table of its claims with a verdict on each, or of the defaults on small tables.
 
-    Ctrl-C at any time: the same command goes on from there.
+    Press Ctrl-C at any time: the same command resumes from there.
 
     Args:
-        what: Which.
+        what: Which one.
         profile: How long: `quick` takes minutes, `standard` up to two hours a figure on two cores, `paper` goes to the
             paper's own number of samples.
         output: Folder for the results; each profile has one of its own in it.

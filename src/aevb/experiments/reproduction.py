@@ -1,6 +1,7 @@
-"""All of the paper's experiments by name, and how long they take."""
+"""All experiments by name, those of the paper and our own, and how long they take."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,8 +10,11 @@ from aevb.experiments.cost import core_seconds, format_duration, gigaflops
 from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
 from aevb.experiments.settings import Curve, curves_of, read
+from aevb.experiments.small_tables import reproduce_small_tables, small_tables_core_seconds
 
-PARTS = (*FIGURES, "claims")
+MAKERS: dict[str, Callable[..., list[Path]]] = {"claims": reproduce_claims, "small-tables": reproduce_small_tables}
+OTHER_WORK = {"claims": claims_core_seconds, "small-tables": small_tables_core_seconds}  # than curves
+PARTS = (*FIGURES, *MAKERS)
 
 
 class Plan(NamedTuple):
@@ -29,7 +33,7 @@ def estimate(parts: list[str], profile: str, folder: Path, seed: int = 0, proces
         known |= {curve.name for curve in curves}
         done = {curve.name: samples_done(curve, folder / "curves") for curve in curves}
         costs = [core_seconds(curve, done[curve.name]) for curve in curves]
-        seconds[part] = sum(costs) + (claims_core_seconds(profile, folder) if part == "claims" else 0.0)
+        seconds[part] = sum(costs) + (OTHER_WORK[part](profile, folder) if part in OTHER_WORK else 0.0)
         num_curves += sum(cost > 0 for cost in costs)
         samples += sum(max(curve.samples[-1] - done[curve.name], 0) for curve in curves)
     at_once = processes or os.cpu_count() or 1
@@ -42,11 +46,13 @@ def estimate(parts: list[str], profile: str, folder: Path, seed: int = 0, proces
 
 
 def reproduce_part(part: str, profile: str, folder: Path, **options) -> list[Path]:
-    """Make a figure or the table of claims; return the paths of the files."""
-    if part == "claims":
-        return reproduce_claims(profile, folder, **options)
+    """Make a figure or a table; return the paths of the files."""
+    if part in MAKERS:
+        return MAKERS[part](profile, folder, **options)
     return reproduce_figure(part, profile, folder, **options)
 
 
 def _curves(part: str, profile: str, seed: int) -> list[Curve]:
-    return curves_for_claims(profile, seed) if part == "claims" else curves_of(read(part), profile, seed)
+    if part in FIGURES:
+        return curves_of(read(part), profile, seed)
+    return curves_for_claims(profile, seed) if part == "claims" else []

@@ -88,6 +88,7 @@ def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | Non
         -4.94
     """
     from sklearn.mixture import GaussianMixture
+    from threadpoolctl import threadpool_limits
 
     train, test = np.asarray(train, np.float64), np.asarray(test, np.float64)
     mean, std = train.mean(axis=0), train.std(axis=0)
@@ -107,7 +108,7 @@ def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | Non
     models["Gaussian mixture"] = mixtures
     values = {"independent columns": _independent(train, test)}
     details = {"independent columns": ""}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):  # small matrices: threads would mostly wait for each other
         warnings.simplefilter("ignore")  # about iterations that did not converge: the model is evaluated as it is
         for name, candidates in models.items():
             best = _best(candidates, train, seed)

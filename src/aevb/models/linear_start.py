@@ -91,6 +91,7 @@ def fit_linear(rows: np.ndarray, latent_dim: int) -> LinearModel:
     """
     from sklearn.decomposition import PCA, FactorAnalysis
     from sklearn.model_selection import KFold, cross_val_score
+    from threadpoolctl import threadpool_limits
 
     rows = np.asarray(rows, np.float64)
     if len(rows) > MAX_ROWS:
@@ -101,7 +102,7 @@ def fit_linear(rows: np.ndarray, latent_dim: int) -> LinearModel:
     if rows.shape[1] <= MAX_FACTOR_ANALYSIS:
         candidates += [FactorAnalysis(count, svd_method="lapack", max_iter=200) for count in counts]
     folds = KFold(NUM_FOLDS, shuffle=True, random_state=0)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), threadpool_limits(1):  # small matrices: threads would mostly wait for each other
         warnings.simplefilter("ignore")  # of iterations that did not converge
         scores = [np.mean(cross_val_score(model, rows, cv=folds)) for model in candidates]
         best = candidates[int(np.argmax(scores))]
