@@ -1,11 +1,11 @@
-"""Model files: a folder with `model.json` and a file of arrays that it names. Nothing in them can run.
+"""Model files: a folder with `model.json` and a file of arrays that it names. They contain no executable code.
 
-The JSON holds the arguments of `VAE`; loading builds the model from them as `fit` does, and then fills in the arrays by
-name. Networks of the user's own are saved by their arrays, and handed to `load` again by the user's own code.
+The JSON contains the arguments of `VAE`; loading builds the model from them as `fit` does, and then fills in the arrays
+by name. Of user-defined networks, only the arrays are saved; the user passes the networks to `load` again.
 
-`model.json` carries its own SHA-256 and that of the arrays, for safetensors has none: a flipped bit would be a wrong
-weight. It is also what makes a save whole: the arrays' file, whose name is part of its hash, is written first, then
-`model.json` takes the place of the old one in a single step, and only then the old arrays go.
+`model.json` contains its own SHA-256 and that of the arrays, because safetensors has no checksum: a flipped bit would
+be a wrong weight. It also makes saving atomic: the file of arrays, named after its hash, is written first, then
+`model.json` replaces the old one in a single step, and only then are the old arrays deleted.
 """
 
 import math
@@ -31,37 +31,37 @@ if TYPE_CHECKING:
     from aevb.vae import VAE
 
 FORMAT = 2
-MAX_DESCRIPTION = 2**25  # bytes of a model.json; a history of a hundred thousand epochs has about 22 million
+MAX_DESCRIPTION = 2**25  # bytes of a model.json; a history of a hundred thousand epochs takes about 22 million
 _OUR_FILES = re.compile(r"\.?(model\.json|arrays(-[0-9a-f]{16})?\.safetensors)(\.\d+)?")
 
 
 class ModelFileError(ValueError):
-    """A model folder that cannot be read, with what is wrong and where."""
+    """A model folder cannot be read or written; the message says what is wrong and where."""
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
 def save(vae: "VAE", folder) -> Path:
-    """Write a fitted model to a folder; one that is there already is replaced only when the new one is complete.
+    """Write a fitted model to a folder; an existing one is replaced only when the new one is complete.
 
     Args:
         vae: The model.
-        folder: Where to; a folder that holds anything but a model is refused.
+        folder: Where to write it; a folder that contains anything but a model is refused.
 
     Returns:
         The folder.
 
     Raises:
-        ModelFileError: The folder holds something else.
-        OSError: It could not be written; what was there before still is.
+        ModelFileError: The folder contains something else.
+        OSError: The model could not be written; an existing one is unchanged.
     """
     folder = Path(folder)
     data = safetensors.save(_named_arrays(vae))
     checksum = digest(data)
     arrays = {"file": f"arrays-{checksum[:16]}.safetensors", "sha256": checksum}
     text = sealed(_described(vae) | {"arrays": arrays})
-    if len(text) > MAX_DESCRIPTION:  # and `load` would refuse it
+    if len(text) > MAX_DESCRIPTION:  # `load` would refuse it
         rows = len(vae.history_)
         raise ModelFileError(f"history_ has {rows:,} rows, too many for a file. Shorten it: del vae.history_[:-1000]")
     with one_at_a_time(folder):
@@ -70,7 +70,7 @@ def save(vae: "VAE", folder) -> Path:
 
 
 def _write(folder, name, data, text):
-    """Write arrays, then the description, then remove what was there before."""
+    """Write the arrays, then the description, then delete the old files."""
     is_new = not folder.exists()
     if not is_new and not (folder.is_dir() and all(_OUR_FILES.fullmatch(path.name) for path in folder.iterdir())):
         raise ModelFileError(f"{folder} exists and is not a model folder. Nothing was written; choose another name.")
@@ -89,7 +89,7 @@ def _write(folder, name, data, text):
 
 
 def written_arguments(vae) -> tuple[dict[str, Any], list[str]]:
-    """Return those arguments of `VAE` that a file can hold, and which networks were the user's own."""
+    """Return the arguments of `VAE` that can be written to a file, and which networks are user-defined."""
     arguments = vae.get_params(deep=False)
     own_networks = [name for name in OWN_PARTS if arguments.pop(name) is not None]
     if not isinstance(vae.optimizer, str):
@@ -113,7 +113,7 @@ def _described(vae):
 
 
 def _named_arrays(vae):
-    """All arrays of a model by name: parameters, constants, and the optimizer's memory."""
+    """Return all arrays of a model by name: parameters, constants, and the optimizer's state."""
     parameters, constants, _ = split(vae._networks())
     parts = {"parameters": parameters, "constants": constants, "optimizer": vae._optimizer_state}
     return {name: np.asarray(leaf) for name, leaf in named_leaves(parts)}
@@ -127,16 +127,16 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> "
 
     Args:
         folder: The model's folder.
-        prior: Your own prior, if the model was made with one; likewise
-        encoder: and
-        decoder: their arrays are replaced by the saved ones.
-        optimizer: Your own optax transformation, if the model was made with one and is to learn further.
+        prior: Your own prior, if the model was created with one; its arrays are replaced by the saved ones.
+        encoder: Your own encoder, likewise.
+        decoder: Your own decoder, likewise.
+        optimizer: Your own optax transformation, if the model was created with one and training continues.
 
     Returns:
         The fitted model.
 
     Raises:
-        ModelFileError: The folder is no model, is damaged, or is of a newer format.
+        ModelFileError: The folder is not a model, is damaged, or has a newer format.
     """
     folder = _checked_path(folder)
     _check_is_there(folder)
@@ -161,7 +161,7 @@ _DAMAGE = OSError, ValueError, TypeError, AttributeError, OverflowError, MemoryE
 
 @contextmanager
 def _blaming(folder):
-    """Say of whatever goes wrong inside that the folder is no model."""
+    """Turn any error inside into one that says that the folder cannot be read as a model."""
     try:
         yield
     except KeyError as error:
@@ -171,9 +171,9 @@ def _blaming(folder):
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return what the files hold, after their checksums were found right and all entries of the right kind."""
+    """Return the contents of the files, after checking their checksums and the types of all entries."""
     text = _bytes(folder / "model.json", MAX_DESCRIPTION).decode()
-    if text.startswith('{\n "format": 1,'):  # had no checksums
+    if text.startswith('{\n "format": 1,'):  # without checksums
         document, data = parse_json(text), _bytes(folder / "arrays.safetensors")
     else:
         document = unsealed(text)
@@ -188,18 +188,19 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     for name, value in document["fitted"].items():
         _checked(name, value)
     if len(document["fitted"].get("offset_") or ()) not in (0, document["fitted"]["n_features_in_"]):
-        raise ModelFileError("model.json: offset_ needs a number for each column.")
+        raise ModelFileError("model.json: offset_ needs one number per column.")
     if len(document["feature_names"]) not in (0, document["fitted"]["n_features_in_"]):
-        raise ModelFileError(f"model.json: it names {len(document['feature_names'])} columns, and not all or none.")
+        found, expected = len(document["feature_names"]), document["fitted"]["n_features_in_"]
+        raise ModelFileError(f"model.json: it names {found} columns, expected all {expected} or none.")
     return document, safetensors.load(data)
 
 
 def _bytes(path, most=math.inf):
-    """Return what is in a file; a pipe would never end, and a device need not."""
+    """Return the contents of a regular file; reading a pipe or a device might never end."""
     if not path.is_file():
         raise ModelFileError(f"{path.name} is not a file.")
     if path.stat().st_size > most:
-        raise ModelFileError(f"{path.name} has {path.stat().st_size:,} bytes, more than any model's.")
+        raise ModelFileError(f"{path.name} has {path.stat().st_size:,} bytes, more than any model.json.")
     return path.read_bytes()
 
 
@@ -228,7 +229,7 @@ def _is_history(value):
 
 def _is_arrays(value):
     is_named = isinstance(value, dict) and set(value) == {"file", "sha256"} and all(map(_is_text, value.values()))
-    return is_named and value["file"] == f"arrays-{value['sha256'][:16]}.safetensors"  # so it cannot lead elsewhere
+    return is_named and value["file"] == f"arrays-{value['sha256'][:16]}.safetensors"  # it cannot point elsewhere
 
 
 _FITTED: dict[str, Callable[[Any], bool]] = {
@@ -243,7 +244,7 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
     "stopped_because_": _is_text,
     "history_": _is_history,
 }
-# What older files lack, with what takes its place.
+# Entries that older files lack, with their defaults.
 _SINCE_THEN = {"likelihood_reason_": "", "dispersion_": 1.0, "offset_": None}
 _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "arguments": lambda value: isinstance(value, dict),
@@ -257,18 +258,18 @@ _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
 
 def _checked(name, value):
     if name not in _KINDS or not _KINDS[name](value):
-        raise ModelFileError(f"model.json: {name} cannot be {str(value)[:60]}.")
+        raise ModelFileError(f"model.json: {name} has an invalid value, {str(value)[:60]}.")
     return value
 
 
 def _check_own(own, optimizer, description):
     for name, network in own.items():
         if network is None and name in description["own_networks"]:
-            raise ModelFileError(f"it was saved with a {name} of your own. Pass it: load(..., {name}=...).")
+            raise ModelFileError(f"it was saved with your own {name}. Pass it: load(..., {name}=...).")
         if network is not None and name not in description["own_networks"]:
-            raise ModelFileError(f"it was saved without a {name} of your own. Leave out {name}=...")
+            raise ModelFileError(f"it was saved with the standard {name}. Leave out {name}=...")
     if optimizer is not None and not description["own_optimizer"]:
-        raise ModelFileError("it was saved without an optimizer of your own. Leave out optimizer=...")
+        raise ModelFileError("it was saved with a named optimizer. Leave out optimizer=...")
 
 
 def _unfitted(description, own, optimizer):
@@ -287,7 +288,7 @@ def _unfitted(description, own, optimizer):
     if vae.offset_ is not None:
         vae.offset_ = np.asarray(vae.offset_, float)
     if description["own_optimizer"] and optimizer is None:
-        vae.learning_rate_ = vae._initial_learning_rate()  # Adam's own; the saved one belongs to the other
+        vae.learning_rate_ = vae._initial_learning_rate()  # Adam's; the saved one belongs to the other optimizer
     if description["feature_names"]:
         setattr(vae, "feature_names_in_", np.asarray(description["feature_names"], dtype=object))  # noqa: B010
     return vae
@@ -298,13 +299,13 @@ def _check_is_there(folder):
         return
     place = f"{folder} (looked from {Path.cwd()})"
     if (folder / "model" / "model.json").exists():
-        raise ModelFileError(f"{place} is the folder of a run; its model is in it: load({str(folder / 'model')!r}).")
+        raise ModelFileError(f"{place} is a run folder; load the model inside it: load({str(folder / 'model')!r}).")
     what = "has no model.json" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
     raise ModelFileError(f"{place} {what}. Give the folder that vae.save(folder) wrote, or a run's model/.")
 
 
 def _fill(vae, arrays, with_optimizer):
-    """Give a model its arrays, if each is of the form that the arguments ask for."""
+    """Fill in the arrays of a model, if their shapes and types match the arguments."""
 
     def start():
         zeros, ones = filled(vae.n_features_in_, 0), filled(vae.n_features_in_, 1)
@@ -314,10 +315,10 @@ def _fill(vae, arrays, with_optimizer):
         parts = {"parameters": state.parameters, "constants": state.constants}
         return learner, state, parts | ({"optimizer": state.optimizer_state} if with_optimizer else {})
 
-    # Shapes first: arguments that ask for more than the file has must not get the memory, nor the time, for it.
+    # Shapes first: arguments that describe more than the file contains must not take memory or time.
     depth, names = len(vae._hidden_widths()), {name.rpartition(".network.")[2] for name in arrays}
     if vae.decoder is None and not names.issuperset(f"layers[{number}].weight" for number in range(depth + 1)):
-        raise ModelFileError(f"the arguments ask for {depth} hidden layers, and it has others.")
+        raise ModelFileError(f"the arguments describe {depth} hidden layers, but the arrays have a different number.")
     _check_forms(arrays, _forms(lambda: start()[2]))
     learner, state, parts = start()
     leaves = [on_device(arrays[name]) for name, _ in named_leaves(parts)]
@@ -328,7 +329,7 @@ def _fill(vae, arrays, with_optimizer):
 
 
 def _forms(make_parts):
-    """Return the shapes and types of arrays by name, without making any."""
+    """Return the shapes and types of arrays by name, without creating them."""
     names = []
 
     def leaves():
@@ -344,8 +345,8 @@ def _check_forms(arrays, forms):
     for name, form in forms.items():
         if name not in arrays:
             raise ModelFileError(f"the arrays lack {name}.")
-        found, wanted = ((array.shape, str(array.dtype)) for array in (arrays[name], form))
-        if found != wanted:
-            raise ModelFileError(f"the arrays: {name} has shape and type {found}, expected {wanted}.")
+        found, expected = ((array.shape, str(array.dtype)) for array in (arrays[name], form))
+        if found != expected:
+            raise ModelFileError(f"the arrays: {name} has shape and type {found}, expected {expected}.")
         if not np.isfinite(arrays[name]).all():
-            raise ModelFileError(f"the arrays: {name} holds what is no finite number.")
+            raise ModelFileError(f"the arrays: {name} contains NaN or infinity.")

@@ -1,4 +1,4 @@
-"""The front door for someone with a model: a log joint in, an approximate posterior out.
+"""Fit an approximate posterior to a user-defined model, given its log joint density.
 
 Paper: §2.3, App. F.
 """
@@ -36,13 +36,13 @@ from aevb.training import Resident, train_on
 from aevb.training.feed import RowNames
 from aevb.training.records import Records, check_numbers, check_records
 
-STEPS_AT_ONCE = 250  # of which the history has one row, where there are no minibatches
+STEPS_AT_ONCE = 250  # per row of the history, if there are no minibatches
 NUM_DRAWS = 2000  # for the bound, its error and k-hat
-# The rate stays for a third of the steps and then falls by the same factor in each, so that it passes through the
-# right size for variables of every scale. Measured on a regression with known posterior: a cosine leaves three times
-# the error with minibatches, and a fall from the first step on leaves a low-rank posterior's spread a tenth too small.
+# The learning rate is constant for a third of the steps and then decays exponentially, so that it passes through the
+# right size for variables of every scale. Measured on a regression with known posterior: with minibatches, cosine decay
+# leaves three times the error; decay from the first step makes a low-rank posterior's spread a tenth too small.
 CONSTANT_SHARE, FINAL_RATE = 1 / 3, 1e-3
-LEARNING_RATES = {"flow": 0.005}  # its layers do not recover from the first steps of a larger one
+LEARNING_RATES = {"flow": 0.005}  # its layers do not recover from the first steps with a larger one
 LEARNING_RATE = 0.05
 NEGLIGIBLE_GAP = 0.05  # nats
 
@@ -69,44 +69,45 @@ def fit_posterior(
     .. math:: \log p(X) \ge E_{q(v)}[\log p(X, v) - \log q(v)]
 
     Args:
-        log_joint: The model, a function that JAX can differentiate. Either in one piece, ``log_joint(variables)`` or,
-            with `data`, ``log_joint(variables, data)``, which sees all data in every step. Or in two, ``(log_prior,
-            log_likelihood)``: ``log_prior(variables)``, and ``log_likelihood(variables, x)`` of *one* datapoint. Of the
-            second form minibatches can be taken, and the factor N/M, whatever the batch, is none of its business. With
-            local variables it is ``log_likelihood(variables, local, x)``, which is log p(x, local | variables).
+        log_joint: The model, a function that JAX can differentiate. Either one function, ``log_joint(variables)`` or,
+            with `data`, ``log_joint(variables, data)``, which sees all data in every step. Or a pair, ``(log_prior,
+            log_likelihood)``: ``log_prior(variables)``, and ``log_likelihood(variables, x)`` of *one* datapoint. The
+            pair allows minibatches; the factor N/M is applied outside of it. With local variables it is
+            ``log_likelihood(variables, local, x)``, which is log p(x, local | variables).
         posterior: q. A named family for the variables described: ``"gaussian"`` (diagonal: mean field),
-            ``"full-gaussian"``, ``"low-rank"`` or ``"flow"``, over real numbers that a bijection takes into their
-            supports. Or your own: a reparameterizable numpyro distribution to start from, whose parameters are then
-            learned, a callable Equinox module without arguments that returns one, or a dictionary of these by variable,
-            which are then independent. The variables are what it draws.
-        variables: The variables by name, or a single one without: a support for one number
+            ``"full-gaussian"``, ``"low-rank"`` or ``"flow"``, over real numbers that a bijection maps to their
+            supports. Or your own: a reparameterizable NumPyro distribution to start from, whose parameters are then
+            learned; a callable Equinox module without arguments that returns one; or a dictionary of these by variable,
+            which are then independent. The variables are its draws.
+        variables: The variables by name, or a single one without a name: a support for one number
             (``constraints.positive``), a shape for real numbers (``(8,)``), both (``(constraints.simplex, (3,))``), or
-            a distribution that has them, such as the prior. Needed by named families; with your own posterior it is
-            only compared.
-        data: An array or a pytree of arrays with the datapoints along the first axis, as the pair (inputs, outputs); in
-            one piece with the log joint, anything.
-        num_data: N, if the data stand for more datapoints than they hold; None for as many as there are.
-        local_variables: Variables that each datapoint has for itself, described as `variables`.
-        local_posterior: q of these: ``"gaussian"`` and so on, with parameters for each datapoint, or an encoder, a
-            module from one datapoint to a numpyro distribution over them, which needs no `local_variables`.
+            a distribution with that support and shape, such as the prior. Required by named families; with your own
+            posterior it is only checked.
+        data: An array or a pytree of arrays with the datapoints along the first axis, such as the pair (inputs,
+            outputs); if the log joint is one function, anything.
+        num_data: N, if the data represent more datapoints than they contain; None for their number.
+        local_variables: Variables that each datapoint has for itself, described like `variables`.
+        local_posterior: q of the local variables: ``"gaussian"`` and so on, with parameters for each datapoint; or an
+            encoder, a module that maps one datapoint to a NumPyro distribution over them, which needs no
+            `local_variables`.
         batch_size: M; None for all data in each step.
-        num_samples: L, draws of the variables in a step.
-        optimizer: ``"adam"``, ``"adagrad"``, ``"sgd"``, whose rate falls to a thousandth over the steps, or an optax
-            transformation with a rate and a schedule of its own.
-        learning_rate: At the start; None for 0.05, for a flow 0.005, and for an optax transformation 1: its updates are
-            multiplied by it.
+        num_samples: L, draws of the variables per step.
+        optimizer: ``"adam"``, ``"adagrad"`` or ``"sgd"``, whose learning rate decays to a thousandth over the steps; or
+            an optax transformation with its own rate and schedule.
+        learning_rate: Initial learning rate; None for 0.05, or 0.005 for a flow. An optax transformation's updates are
+            multiplied by it; None for 1.
         max_steps: Number of steps; with minibatches at least one pass through the data.
-        random_state: A number: the same gives the same.
+        random_state: Seed, an integer; the same seed gives the same result.
         progress: Whether to show a progress bar.
 
     Returns:
         A :class:`~aevb.inference.fitted.FittedPosterior`: ``sample(n)``, ``distribution``, ``lower_bound`` with
-        ``std_error``, ``k_hat``, ``history``, ``to_arviz()``. What speaks against trusting it is in ``warnings``, and
-        given as Python warnings.
+        ``std_error``, ``k_hat``, ``history``, ``to_arviz()``. Reasons not to trust it are in ``warnings``, and are
+        issued as Python warnings.
 
     Raises:
-        ValueError: The log joint is no number, is not finite at the start, or does not fit the variables; the
-            posterior's support is not that of the variables.
+        ValueError: The log joint is not a number, is not finite at the start, or does not match the variables; or the
+            posterior's support differs from that of the variables.
 
     Example:
         >>> import numpyro.distributions as dist
@@ -137,7 +138,7 @@ def fit_posterior(
     check_log_joint(model, q, local, source.arrays)
     if unused := unused_variables(model, q, local, source.arrays):
         names = ", ".join(map(repr, unused))
-        warnings.warn(f"variables: the log joint never reads {names}. Leave it out, or mend the model.", stacklevel=2)
+        warnings.warn(f"variables: the log joint never reads {names}. Leave it out, or fix the model.", stacklevel=2)
     rows, size = _rows(num_rows, batch_size, max_steps, whole)
     steps_per_epoch = max(len(rows) // size, 1)
     max_epochs = max(round(max_steps / steps_per_epoch), 1)
@@ -156,7 +157,7 @@ def fit_posterior(
     feed = Resident(source, rows, size, names=RowNames(of="" if whole else "the data"))
     trained = train_on(learner, state, feed, key=run_key, max_epochs=max_epochs, progress=progress)
     if trained.stopped_because == "interrupted" and not trained.history:
-        raise KeyboardInterrupt  # nothing was learned that could be kept
+        raise KeyboardInterrupt  # there is no result to return
     return _judge(learner, trained, source.arrays, steps_per_epoch, draws_key, random_state)
 
 
@@ -169,12 +170,12 @@ def _check_arguments(model, data, local_variables, local_posterior, batch_size, 
     if model.log_likelihood is None and (has_local or batch_size is not None):
         given = "local variables" if has_local else f"batch_size={batch_size!r}"
         raise ValueError(
-            f"log_joint: is in one piece, and {given} need it in two: give (log_prior, log_likelihood), the second "
-            "a function of the variables and of one datapoint."
+            f"log_joint: is one function, but {given} need the pair (log_prior, log_likelihood); the second is a "
+            "function of the variables and of one datapoint."
         )
     if model.log_likelihood is not None and data is None:
         raise ValueError(
-            "data: log_joint is the pair (log_prior, log_likelihood), and there are no datapoints. Give data=..."
+            "data: log_joint is the pair (log_prior, log_likelihood), but there are no datapoints. Give data=..."
         )
     if batch_size is not None:
         check_parameter("batch_size", batch_size, kind=int, low=1)
@@ -194,7 +195,7 @@ def _read_posterior(posterior, variables) -> Posterior:
         check_parameter("posterior", posterior, choices=POSTERIOR_FAMILIES)
         if variables is None:
             raise ValueError(
-                f"variables: posterior={posterior!r} is built for the variables, so describe them, as in "
+                f"variables: posterior={posterior!r} needs a description of the variables, such as "
                 'variables={"mu": (), "tau": constraints.positive, "theta": (8,)}.'
             )
         return Posterior.of_family(posterior, describe(variables))
@@ -212,7 +213,7 @@ def _learnable(name, part):
     if callable(part) and not isinstance(part, type) and isinstance(_called(part), Distribution):
         return part
     raise WrongTypeError(
-        f"{name}: got {shown(part)}; expected {', '.join(map(repr, POSTERIOR_FAMILIES))}, a numpyro distribution, an "
+        f"{name}: got {shown(part)}; expected {', '.join(map(repr, POSTERIOR_FAMILIES))}, a NumPyro distribution, an "
         "Equinox module that returns one when called without arguments, or a dictionary of these by variable."
     )
 
@@ -228,8 +229,8 @@ def _read_local(local_posterior, local_variables, num_rows):
     if not isinstance(local_posterior, str):
         if not callable(local_posterior):
             raise WrongTypeError(
-                f"local_posterior={shown(local_posterior)}: give a family, or an encoder, a module from one "
-                "datapoint to a numpyro distribution."
+                f"local_posterior={shown(local_posterior)}: give a family, or an encoder, a module that maps one "
+                "datapoint to a NumPyro distribution."
             )
         encoder: Any = local_posterior
         return Amortized(encoder)
@@ -238,9 +239,9 @@ def _read_local(local_posterior, local_variables, num_rows):
 
 
 def _rows(num_rows, batch_size, max_steps, whole) -> tuple[np.ndarray, int]:
-    """Return the rows of a round of steps and how many a step takes; the loop wakes once a round at the least."""
+    """Return the rows of a round of steps, and rows per step; the loop returns to Python at least once per round."""
     if whole:
-        return np.arange(min(STEPS_AT_ONCE, max_steps)), 1  # these are numbers of steps: each reads everything
+        return np.arange(min(STEPS_AT_ONCE, max_steps)), 1  # these are step numbers: each step reads all data
     passes = -(-min(STEPS_AT_ONCE, max_steps) * batch_size // num_rows)
     return np.tile(np.arange(num_rows), passes), batch_size
 
@@ -266,26 +267,26 @@ def _optimizer(optimizer, num_steps):
 
 
 def _k_hat(log_weights):
-    """Return k-hat; minus infinity if the weights are equal but for rounding, which has no tail."""
+    """Return k-hat; minus infinity if the weights are equal up to rounding, where there is no tail."""
     rounding = 32 * np.finfo(np.float32).eps * np.abs(log_weights).max()
     return -np.inf if np.ptp(log_weights) < max(0.01, rounding) else float(pareto_k_hat(log_weights))
 
 
 def _judge(learner, trained, data, steps_per_epoch, key, seed) -> FittedPosterior:
-    """Draw from the posterior, and weigh the draws with all data."""
+    """Draw from the posterior, and weight the draws using all data."""
     q, local = learner.models(trained.state)
     draws, log_weights = log_weights_of(learner, (q, local), data, key, NUM_DRAWS)
     k_hat = _k_hat(log_weights)
     doubts, limit = [], k_hat_threshold(NUM_DRAWS)
-    # An estimate of KL(q || posterior). A Gaussian q has k-hat above 1 wherever the posterior's tails are heavier than
-    # its own, as those of the mean of 50 numbers of unknown variance; means and spreads are then right within 2%.
+    # An estimate of KL(q || posterior). A Gaussian q has k-hat above 1 whenever the posterior has heavier tails, such
+    # as that of the mean of 50 numbers of unknown variance; means and spreads are still right within 2% there.
     gap = float(log_mean_exp(log_weights) - np.mean(log_weights))
     if not (k_hat <= limit or gap < NEGLIGIBLE_GAP):
         doubts.append(
-            f"k-hat is {k_hat:.2f}, above {limit:.2f}: the posterior has parts or tails that q does not reach, and "
-            f"means and spreads may be off; by the draws KL(q || posterior) is {gap:.2f} nats, or more. Try "
-            'posterior="full-gaussian" or "flow", another parameterization of the model, or more steps; or use Markov '
-            "chains."
+            f"k-hat is {k_hat:.2f}, above {limit:.2f}: the posterior has modes or tails that q does not cover, and "
+            f"means and spreads may be wrong; estimated from the draws, KL(q || posterior) is at least {gap:.2f} nats. "
+            'Try posterior="full-gaussian" or "flow", another parameterization of the model, or more steps; or use '
+            "MCMC."
         )
     for doubt in doubts:
         warnings.warn(doubt, UserWarning, stacklevel=3)

@@ -137,12 +137,12 @@ def test_own_networks_come_back_with_the_saved_arrays(tmp_path):
     assert_same_behaviour(vae, again, BINARY)
     assert_same_behaviour(vae.partial_fit(BINARY), again.partial_fit(BINARY), BINARY)
     load(folder, **others).partial_fit(BINARY)  # its own optimizer forgotten, it learns with another
-    with pytest.raises(ModelFileError, match=r"saved with a encoder of your own. Pass it: load\(..., encoder=...\)"):
+    with pytest.raises(ModelFileError, match=r"saved with your own encoder. Pass it: load\(..., encoder=...\)"):
         load(folder, prior=prior, decoder=Decoder())
 
 
 def test_networks_that_were_not_saved_are_refused(folder):
-    with pytest.raises(ModelFileError, match="saved without a encoder"):
+    with pytest.raises(ModelFileError, match="saved with the standard encoder"):
         load(folder, encoder=Encoder())
 
 
@@ -195,7 +195,7 @@ def test_a_folder_that_is_not_there(tmp_path, folder):
         load(tmp_path / "nowhere")
     with pytest.raises(ModelFileError, match=r"model.json \(looked from .*\) is a file\. Give the folder"):
         load(folder / "model.json")
-    with pytest.raises(ModelFileError, match=r"is the folder of a run; its model is in it: load"):
+    with pytest.raises(ModelFileError, match=r"is a run folder; load the model inside it: load"):
         load(folder.parent)
     (folder / "model.json").unlink()
     with pytest.raises(ModelFileError, match=r"has no model\.json"):
@@ -291,7 +291,7 @@ def test_what_a_description_may_hold(name):
     for value in bad:
         with pytest.raises(ModelFileError) as error:
             persistence._checked(name, value)
-        assert str(error.value) == f"model.json: {name} cannot be {str(value)[:60]}."
+        assert str(error.value) == f"model.json: {name} has an invalid value, {str(value)[:60]}."
 
 
 def test_every_kind_is_looked_at():
@@ -313,7 +313,7 @@ def test_arrays_that_do_not_fit_are_named():
             "the arrays: a has shape and type ((4,), 'float32'), expected ((3,), 'float32').",
         ),
         ({"a": np.ones(3)}, "the arrays: a has shape and type ((3,), 'float64'), expected ((3,), 'float32')."),
-        ({"a": np.float32([1, np.inf, 1])}, "the arrays: a holds what is no finite number."),
+        ({"a": np.float32([1, np.inf, 1])}, "the arrays: a contains NaN or infinity."),
     ):
         with pytest.raises(ModelFileError) as error:
             persistence._check_forms(arrays, forms)
@@ -327,9 +327,9 @@ def test_own_parts_are_asked_for_and_refused():
     persistence._check_own(own | {"prior": 1}, 1, {"own_networks": ["prior"], "own_optimizer": True})
     persistence._check_own(own, None, {"own_networks": [], "own_optimizer": True})  # Adam takes its place
     for given, optimizer, description, words in (
-        (own, None, saved | {"own_networks": ["prior"]}, "it was saved with a prior of your own. Pass it"),
-        (own | {"decoder": 1}, None, saved, "it was saved without a decoder of your own. Leave out decoder"),
-        (own, 1, saved, "it was saved without an optimizer of your own. Leave out optimizer"),
+        (own, None, saved | {"own_networks": ["prior"]}, "it was saved with your own prior. Pass it"),
+        (own | {"decoder": 1}, None, saved, "it was saved with the standard decoder. Leave out decoder"),
+        (own, 1, saved, "it was saved with a named optimizer. Leave out optimizer"),
     ):
         with pytest.raises(ModelFileError) as error:
             persistence._check_own(given, optimizer, description)

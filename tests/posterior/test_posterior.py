@@ -247,10 +247,10 @@ REJECTED = {
         {"posterior": dist.Normal(0.0, 1.0), "variables": (3,)},
         r"posterior: its draws have shape \(\), and the variable has \(3,\)",
     ),
-    "no variables": (lambda v: v, {"variables": None}, "variables: posterior='full-gaussian' is built for"),
+    "no variables": (lambda v: v, {"variables": None}, "variables: posterior='full-gaussian' needs a description"),
     "a family": (lambda v: v, {"posterior": "full"}, "posterior.*'full-gaussian'"),
     "a simplex without a shape": (lambda v: v, {"variables": constraints.simplex}, r"variables: .*\(3,\)"),
-    "a batch of one piece": (lambda v: v, {"batch_size": 10}, "log_joint: is in one piece.*log_prior, log_likelihood"),
+    "a batch of one piece": (lambda v: v, {"batch_size": 10}, "log_joint: is one function.*log_prior, log_likelihood"),
     "lengths": (
         (log_prior, log_likelihood),
         {"data": (X, Y[:-1])},

@@ -177,5 +177,5 @@ def test_a_number_that_should_not_be_trusted_says_so():
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         estimate = vae.log_likelihood(X[:5], method="hmc", num_samples=50)
-    assert "reliable below 5 latent dimensions, and the model has 8" in str(found[0].message)
+    assert "reliable below 5 latent dimensions, but the model has 8" in str(found[0].message)
     assert [str(warning.message) for warning in found] == list(estimate.warnings)

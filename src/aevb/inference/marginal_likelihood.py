@@ -1,4 +1,4 @@
-"""log p(x) of single datapoints: the methods by name, and the warnings that their numbers deserve."""
+"""Estimate log p(x) of single datapoints: the methods by name, and warnings about unreliable estimates."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,9 +31,9 @@ METHODS: dict[str, Callable] = {
     "ais": ais,
     "quadrature": quadrature,
 }
-# What others call them.
+# Names used elsewhere.
 OTHER_NAMES = {"iwae": "importance", "is": "importance", "harmonic": "hmc", "annealed": "ais", "grid": "quadrature"}
-# Rows at once: grids and kernels take more memory a row than chains do.
+# Rows per batch: grids and kernels take more memory per row than chains.
 BATCH_SIZES = {"importance": 128, "laplace": 128, "hmc": 256, "ais": 64, "quadrature": 32}
 
 
@@ -51,25 +51,25 @@ def log_likelihood(
     .. math:: \log p_\theta(x) = \log \int p_\theta(z)\, p_\theta(x | z)\, dz
 
     ============== ======================================= ========================== ==================================
-    method         what it does                            num_samples                when to use it
+    method         description                             num_samples                when to use it
     ============== ======================================= ========================== ==================================
-    "importance"   weighs samples of the encoder, and some samples                    the encoder is good: see k-hat
-                   of the prior
-    "laplace"      the same around each row's own modes,   samples                    the encoder is not that good, or
-                   which are climbed to                                               there is none
-    "hmc"          appendix D: averages over the posterior samples                    up to 5 latent dimensions
+    "importance"   weights samples from the encoder and    samples                    the encoder is good: see k-hat
+                   some from the prior
+    "laplace"      the same, around the modes of each      samples                    the encoder is less good, or
+                   row's posterior                                                    there is none
+    "hmc"          appendix D: averages over the posterior samples                    below 5 latent dimensions
     "ais"          anneals from the prior                  temperatures               any model; slow, the most reliable
     "quadrature"   integrates on a grid                    not used                   one or two latent dimensions
     ============== ======================================= ========================== ==================================
 
     Args:
         generative: p(z) p(x|z).
-        recognition: q(z|x); only "importance" cannot do without.
+        recognition: q(z|x); required by "importance" only.
         x: Datapoints, (N, D); or a tree of arrays with leading axis N, such as a :class:`~aevb.models.Datapoint`.
-        key: All randomness; what a row gets is a function of this and of the row.
+        key: Random key; each row's own key is a function of it and of the row.
         method: A key of ``METHODS``.
         num_samples: See the table.
-        options: Of the method: see :func:`~aevb.inference.importance.importance`,
+        options: Options of the method: see :func:`~aevb.inference.importance.importance`,
             :func:`~aevb.inference.laplace.laplace`, :func:`~aevb.inference.harmonic.harmonic`,
             :func:`~aevb.inference.ais.ais` and :func:`~aevb.inference.quadrature.quadrature`.
 
@@ -77,7 +77,7 @@ def log_likelihood(
         A :class:`~aevb.inference.result.LogLikelihood`. Its ``warnings`` say when not to trust it.
 
     Raises:
-        ValueError: The method does not exist, lacks an encoder, or cannot integrate over that many dimensions.
+        ValueError: The method is unknown, needs an encoder, or cannot integrate over that many dimensions.
 
     Example:
         >>> import jax
@@ -112,7 +112,7 @@ def log_likelihood(
 
 
 def _read(x):
-    """Return the datapoints as arrays of NumPy: a matrix, or a tree."""
+    """Return the datapoints as NumPy arrays: a matrix, or a tree."""
     if isinstance(x, Datapoint | dict):
         return jax.tree.map(np.asarray, x)
     if not isinstance(x, Array):
@@ -127,12 +127,12 @@ def _read(x):
 def combined(
     generative: GenerativeModel, parts: Sequence[tuple[np.ndarray, LogLikelihood]], num_samples: int
 ) -> LogLikelihood:
-    """Return one estimate for all datapoints from those of parts of them, all by one method.
+    """Combine estimates for parts of the datapoints, all by one method, into one for all.
 
     Args:
         generative: p(z) p(x|z).
-        parts: Which datapoints a part is about, (N,) bool, and their estimate; each datapoint is in one part.
-        num_samples: Of each datapoint.
+        parts: The datapoints in each part, (N,) bool, and their estimate; each datapoint is in exactly one part.
+        num_samples: Samples per datapoint.
     """
     if len(parts) == 1:
         return parts[0][1]
@@ -155,7 +155,7 @@ def _doubts(prior, method, num_samples, values, std_errors, diagnostics):
 
 
 def check_arguments(generative, recognition, method: str, num_samples: int, options: dict, x: Any = None) -> None:
-    """Refuse a method that does not exist or does not fit the model, and options that it does not have.
+    """Refuse a method that is unknown or does not suit the model, and options that it does not have.
 
     The prior may depend on what a datapoint x is conditioned on.
     """
@@ -167,22 +167,22 @@ def check_arguments(generative, recognition, method: str, num_samples: int, opti
     check_parameter("method", method, choices=METHODS)
     if method == "importance" and recognition is None:
         raise ValueError(
-            'method="importance" samples from the encoder, and recognition is None. '
-            'Give a recognition model, or use method="laplace" or "ais", which need none.'
+            'method="importance" samples from the encoder, but recognition is None. '
+            'Give a recognition model, or use method="laplace" or "ais", which do not need one.'
         )
     prior = generative.latent_distribution(x)
     (J,) = prior.event_shape
     if method == "quadrature" and J not in NUM_POINTS:
         raise ValueError(
-            f'method="quadrature" integrates over one or two latent dimensions, and the model has {J}. '
+            f'method="quadrature" integrates over one or two latent dimensions, but the model has {J}. '
             'Use method="importance", "laplace" or "ais".'
         )
     if method != "importance" and not has_real_support(prior):
         raise ValueError(
-            f"method={method!r} moves z over all real numbers, and the prior's support is "
+            f"method={method!r} needs a z that may be any real vector, but the prior's support is "
             f'{prior.support}. Use method="importance".'
         )
-    check_parameter("num_samples", num_samples, kind=int, low=2)  # or there is no error to be estimated
+    check_parameter("num_samples", num_samples, kind=int, low=2)  # fewer give no error estimate
     check_options(f"method={method!r}", options, METHODS[method], first=5)
     for name, allowed in [("density", DENSITIES), ("schedule", SCHEDULES)]:
         if name in options:
@@ -200,7 +200,7 @@ def check_arguments(generative, recognition, method: str, num_samples: int, opti
             check_parameter(name, options[name], kind=int, low=smallest)
     check_parameter("defensive", options.get("defensive", 0), kind=float, low=0, high=0.99)
     if method == "hmc" and num_samples < (smallest := 4 * options.get("num_chains", 4)):
-        raise ValueError(f"num_samples={num_samples} is too small for the chains: give {smallest} or more.")
+        raise ValueError(f"num_samples={num_samples} is too small for the number of chains: give {smallest} or more.")
 
 
 def _effort(method, num_samples, options):
