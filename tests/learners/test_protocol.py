@@ -95,7 +95,7 @@ def test_every_class_is_abstract_or_final_and_overrides_nothing_concrete():
 def test_arguments_select_a_learner():
     assert learner_kind("aevb") is AEVB
     assert learner_kind("aevb", amortized=False) is Unamortized
-    with pytest.raises(ValueError, match="amortized=False is for learner='aevb', and learner='mcem' was given"):
+    with pytest.raises(ValueError, match="amortized=False needs learner='aevb', but learner='mcem' was given"):
         learner_kind("mcem", amortized=False)
     with pytest.raises(ValueError, match="learner='em': expected one of 'aevb', 'wake-sleep'"):
         learner_kind("em")

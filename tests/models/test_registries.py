@@ -66,7 +66,7 @@ def test_both_uses_come_from_the_one_registry():
 
 
 def test_a_network_of_another_width_is_refused():
-    with pytest.raises(ValueError, match="has 3 outputs, and 4 make a 'gaussian' distribution over 2 variables"):
+    with pytest.raises(ValueError, match="has 3 outputs, but a 'gaussian' distribution over 2 variables needs 4"):
         Conditional(MLP(5, (), 3), "gaussian", 2)
 
 

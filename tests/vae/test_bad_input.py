@@ -245,14 +245,14 @@ SETTINGS = [
     *((name, value) for name in ("prior", "encoder", "decoder") for value in ("x", 3, [1])),
 ]
 CONTRADICTIONS = [
-    ({"learner": "mcem", "amortized": False}, "amortized=False is for learner='aevb'"),
+    ({"learner": "mcem", "amortized": False}, "amortized=False needs learner='aevb'"),
     ({"learner": "mcem", "posterior": "gamma"}, "over all real numbers"),
     ({"learner": "mcem", "encoder": lambda x: x}, "learner='mcem' has no use for one"),
     ({"learner": "full-vb", "estimator": "importance"}, "estimator (learner='full-vb')='importance'"),
     ({"forgetting": 0.1}, "forgetting=0.1 is for optimizer='adagrad'"),
     ({"posterior": "dirichlet", "latent_dim": 1}, "latent_dim=1", "Give 2 or more"),
     ({"prior": lambda: 3}, "prior: gives a int"),
-    ({"encoder": lambda: 3}, "encoder: cannot be called"),
+    ({"encoder": lambda: 3}, "encoder: calling it failed"),
 ]
 
 

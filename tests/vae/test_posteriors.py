@@ -132,7 +132,7 @@ def test_without_an_encoder_each_row_has_its_own_q(tmp_path):
 def test_what_does_not_go_without_an_encoder():
     assert not hasattr(VAE(amortized=False), "partial_fit")
     for arguments, words in (
-        ({"learner": "wake-sleep"}, "amortized=False is for learner='aevb'"),
+        ({"learner": "wake-sleep"}, "amortized=False needs learner='aevb'"),
         ({"encoder": lambda x: x}, "encoder: amortized=False has no use for one"),
         ({"amortized": "no"}, "amortized='no' has to be True or False"),
     ):

@@ -76,7 +76,7 @@ def test_what_is_allowed(arguments):
         ({"amortized": 1}, "amortized=1 has to be True or False."),
         (
             {"amortized": False, "learner": "full-vb"},
-            "amortized=False is for learner='aevb', and learner='full-vb' was given.",
+            "amortized=False needs learner='aevb', but learner='full-vb' was given.",
         ),
         ({"latent_dim": 1, "posterior": "dirichlet"}, "latent_dim=1: with posterior='dirichlet' z would always be 1."),
         ({"latent_dim": 10**9}, "latent_dim=1000000000 is not allowed."),

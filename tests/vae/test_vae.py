@@ -381,19 +381,19 @@ def test_own_decoder_has_its_own_support():
         (
             lambda: {"encoder": Encoder(3)},
             ValueError,
-            r"encoder: its draws have shape \(3,\), and \(2,\) is wanted: latent_dim",
+            r"encoder: its draws have shape \(3,\), expected \(2,\): latent_dim",
         ),
         (lambda: {"prior": dist.Normal(0.0, 1.0)}, ValueError, r"prior: its draws have shape \(\)"),
         (
             lambda: {"prior": dist.Gamma(np.ones(2, np.float32)).to_event(1)},
             ValueError,
-            r"prior: its support is .*Positive.*, and the posterior's.*'gamma' for positive z",
+            r"prior: its support is .*Positive.*, but the posterior's.*'gamma' for positive z",
         ),
         (lambda: {"decoder": Decoder(7)}, ValueError, r"decoder: its draws have shape \(7,\).*columns of X"),
         (
             lambda: {"decoder": eqx.nn.Linear(2, 6, key=jax.random.key(0))},
             TypeError,
-            "decoder: .* numpyro distribution",
+            "decoder: .* NumPyro distribution",
         ),
     ],
 )

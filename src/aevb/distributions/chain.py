@@ -1,4 +1,4 @@
-"""Variables drawn one after the other, each given those before: the levels of a hierarchy."""
+"""Variables drawn one after the other, each given the previous ones: the levels of a hierarchy."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,15 +16,15 @@ Factor = Distribution | Callable[[dict[str, Any]], Distribution]
 
 
 class Chain(TreeDistribution):
-    r"""Named variables in an order, each with a distribution given those before it.
+    r"""An ordered set of named variables, each with a distribution given the previous ones.
 
     .. math:: p(z) = p(z_1)\, p(z_2 | z_1)\, p(z_3 | z_1, z_2) \dots
 
     Draws are dictionaries with these names.
 
     Args:
-        factors: For each name, in the order in which they are drawn, a distribution or a function of the dictionary of
-            those drawn before that returns one. A function with arrays inside has to be a pytree, such as an Equinox
+        factors: For each name, in the order of drawing, a distribution, or a function that takes the dictionary of the
+            variables drawn before and returns one. A function that contains arrays must be a pytree, such as an Equinox
             module or ``jax.tree_util.Partial``, for the chain to pass through `jit`.
 
     Example:
@@ -51,7 +51,7 @@ class Chain(TreeDistribution):
         return sampled(draw, key, sample_shape)
 
     def log_prob(self, value: Any, intermediates=None) -> Any:
-        """Return the sum of the log densities, each given those before."""
+        """Return the sum of the log densities, each given the previous variables."""
 
         def log_prob(z):
             return sum(jnp.asarray(factor.log_prob(z[name])) for name, factor in self.at(z).items())
@@ -60,18 +60,18 @@ class Chain(TreeDistribution):
 
     @property
     def support(self) -> Any:
-        """The supports, by name, as they are for one draw of the others."""
+        """The supports, by name, given one draw of the other variables."""
         return {name: factor.support for name, factor in self.at(self.sample(jax.random.key(0))).items()}
 
     def draw(self, draw: Callable[[str, Distribution], Any]) -> dict[str, Any]:
-        """Return a draw, made by a function of a name and its distribution given those before."""
+        """Return a draw made by a function of a name and its distribution given the previous variables."""
         z = {}
         for name, factor in zip(self.names, self.factors, strict=True):
             z[name] = draw(name, _given(factor, z))
         return z
 
     def at(self, value: Mapping[str, Any]) -> dict[str, Distribution]:
-        """Return the distribution of each variable, given those before it in one draw."""
+        """Return the distribution of each variable, given the previous ones in one draw."""
         return {
             name: _given(factor, {before: value[before] for before in self.names[:place]})
             for place, (name, factor) in enumerate(zip(self.names, self.factors, strict=True))
@@ -82,7 +82,7 @@ class Chain(TreeDistribution):
         return set() if isinstance(self.factors[self.names.index(name)], Distribution) else self.before(name)
 
     def before(self, name: str) -> set[str]:
-        """Return the names on which a variable may be conditioned without changing its factor: those before."""
+        """Return the names on which a variable may be conditioned without changing its factor: the previous ones."""
         return set(self.names[: self.names.index(name)])
 
 
@@ -96,7 +96,7 @@ def chain(q: Chain) -> Reparameterization:
 
     def draw_any(name, factor):
         noise[name], transform = reparameterize(factor)
-        return transform(noise[name].sample(jax.random.key(0)))  # noise has no parameters: any draw will do
+        return transform(noise[name].sample(jax.random.key(0)))  # noise has no parameters: any draw works
 
     q.draw(draw_any)
     return Reparameterization(Product(noise), Partial(_push, q, Product(noise)))

@@ -1,4 +1,4 @@
-"""Variables that follow each other in time, each given the one before."""
+"""Variables in a sequence, each given the previous one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,17 +16,17 @@ from aevb.distributions.tree import TreeDistribution, over_samples, sampled
 
 
 class MarkovChain(TreeDistribution):
-    r"""A sequence of steps, each with a distribution given the step before.
+    r"""A sequence of steps, each with a distribution given the previous step.
 
     .. math:: p(z) = p(z_1) \prod_{t=2}^{T} p(z_t | z_{t-1}, u_t)
 
-    Draws have a leading axis of T steps. Sequences of other lengths share one program: steps beyond `length` do not
-    exist, and are N(0, I) in every chain, so that their terms cancel wherever two chains are compared.
+    Draws have a leading axis of T steps. Sequences of different lengths share one program: steps beyond `length` do not
+    exist, and are N(0, I) in every chain, so that their terms cancel when two chains are compared.
 
     Args:
         initial: :math:`p(z_1)`, for instance over vectors (J,).
-        transition: Function of one :math:`z_{t-1}` and :math:`u_t` that returns a distribution like `initial`. With
-            arrays inside it has to be a pytree, such as an Equinox module.
+        transition: Function of one :math:`z_{t-1}` and :math:`u_t` that returns a distribution like `initial`. If it
+            contains arrays, it must be a pytree, such as an Equinox module.
         num_steps: T.
         inputs: u, a tree of arrays with a leading axis T; the first of them is not used. None: `transition` gets None.
         length: How many of the T steps exist, 1 or more; None for all.
@@ -80,7 +80,7 @@ class MarkovChain(TreeDistribution):
         return jax.tree.map(lambda c: constraints.independent(c, 1), self.initial.support, is_leaf=is_constraint)
 
     def draw(self, draw: Callable[[Distribution, Any], Any], noise: Any) -> Any:
-        """Return a draw, made by a function of a step's distribution and its noise; the noise has a leading axis T."""
+        """Return a draw made by a function of a step's distribution and its noise, which has a leading axis T."""
         first = draw(self.initial, jax.tree.map(lambda leaf: leaf[0], noise))
 
         def step(z, inputs):
@@ -92,9 +92,9 @@ class MarkovChain(TreeDistribution):
         return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), first, rest)
 
     def over_steps(self, function: Callable, z: Any, *others: "MarkovChain") -> Array:
-        """Return a function of a step's distribution, that of other chains, and z_t, for each step; 0 beyond the end.
+        """Return a function of each step's distribution in this and other chains, and of z_t; 0 beyond the end.
 
-        Given the draw z (T, J) the steps do not wait for each other, and are computed side by side.
+        Given the draw z (T, J), the steps are independent and computed in parallel.
         """
         chains = self, *others
 
@@ -145,7 +145,7 @@ def repeated(noise: Distribution, num: int) -> Distribution:
 def _push(q, noise, epsilon):
     def push(epsilon):
         z = q.draw(lambda step, epsilon: reparameterize(step).transform(epsilon), epsilon)
-        # What stands beyond the end plays no part: its density is the same in every chain.
+        # Values beyond the end have no effect: their density is the same in every chain.
         return z if q.length is None else q._where_exists(z, jax.tree.map(jnp.zeros_like, z))
 
     return over_samples(push, noise, epsilon)

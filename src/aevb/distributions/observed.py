@@ -1,4 +1,4 @@
-"""Distributions of which only some entries are observed."""
+"""Distributions with some entries observed and the others missing."""
 
 from typing import Any
 
@@ -10,20 +10,20 @@ from aevb.errors import WrongTypeError
 
 
 def observe(p: Distribution, observed: Any) -> Distribution:
-    r"""Return the distribution of those entries of a draw that are observed.
+    r"""Return the distribution of the observed entries of a draw.
 
     .. math:: \log p(x_{\mathrm{observed}}) = \sum_{i\ \mathrm{observed}} \log p_i(x_i)
 
-    What stands at a missing entry, be it NaN or out of the support, reaches neither the log density nor its gradient.
-    Entries have to be independent under p: then leaving some out is integrating over them.
+    The value at a missing entry, even NaN or outside of the support, affects neither the log density nor its gradient.
+    Entries must be independent under p; leaving some out then integrates over them.
 
     Args:
-        p: Independent entries (``to_event``), a :class:`~aevb.distributions.Product` of such, or any distribution that
-            is observed as a whole or not at all.
-        observed: Booleans of the entries' shape, or a dictionary of such for a product; None for all.
+        p: Independent entries (``to_event``), a :class:`~aevb.distributions.Product` of such distributions, or any
+            distribution that is observed as a whole or not at all.
+        observed: Booleans with the shape of the entries, or a dictionary of them for a product; None for all.
 
     Raises:
-        WrongTypeError: The entries are not independent, or `observed` has another shape.
+        WrongTypeError: The entries are not independent, or `observed` has the wrong shape.
 
     Example:
         >>> from numpyro.distributions import Normal
@@ -39,7 +39,7 @@ def observe(p: Distribution, observed: Any) -> Distribution:
 
 
 class Observed(Distribution):
-    """Entries of a distribution, of which some are observed; see :func:`observe`. Draws have all of them."""
+    """A distribution with some observed entries; see :func:`observe`. Draws contain all entries."""
 
     pytree_data_fields = ("base_dist", "observed")
 
@@ -47,7 +47,7 @@ class Observed(Distribution):
         entries, _ = _entries(base_dist)
         if jnp.shape(observed) != entries.batch_shape:
             raise WrongTypeError(
-                f"observed has shape {jnp.shape(observed)}, and the distribution has independent entries of shape "
+                f"observed has shape {jnp.shape(observed)}, but the distribution has independent entries of shape "
                 f"{entries.batch_shape}. Dependent entries can only be observed together."
             )
         self.base_dist, self.observed = base_dist, observed
@@ -68,7 +68,7 @@ class Observed(Distribution):
         entries, num_axes = _entries(self.base_dist)
         observed = jnp.asarray(self.observed)
         whole = observed.reshape(*observed.shape, *(1 for _ in entries.event_shape))
-        # Twice: a bad number would come back through the gradient of what is not chosen.
+        # `where` twice: otherwise a NaN would reach the gradient through the branch that is not chosen.
         safe = jnp.where(whole, value, entries.support.feasible_like(value))
         log_probs = jnp.where(observed, entries.log_prob(safe), 0)
         return jnp.sum(log_probs, axis=tuple(range(-num_axes, 0)))
@@ -85,7 +85,7 @@ class Observed(Distribution):
 
 
 def _entries(p):
-    """Return the distribution of the entries that `to_event` made one, and how many axes they have."""
+    """Return the distribution of the entries that `to_event` combined, and their number of axes."""
     num_axes = 0
     while isinstance(p, Independent):
         num_axes += p.reinterpreted_batch_ndims

@@ -1,4 +1,4 @@
-"""Independent variables with names: one distribution for each."""
+"""Independent named variables, each with its own distribution."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,14 +13,14 @@ from aevb.distributions.tree import TreeDistribution
 
 
 class Product(TreeDistribution):
-    r"""Independent variables, each with a name and a family of its own: the columns of a table, for one.
+    r"""Independent variables, each with its own name and family, such as the columns of a table.
 
     .. math:: p(x) = \prod_k p_k(x_k)
 
     Draws are dictionaries with these names.
 
     Args:
-        factors: A distribution for each name; of any event shape, or over a tree itself.
+        factors: A distribution for each name, with any event shape or over trees.
 
     Example:
         >>> import numpyro.distributions as dist
@@ -37,7 +37,7 @@ class Product(TreeDistribution):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names, in the order of the alphabet, in which JAX keeps dictionaries."""
+        """The names in alphabetical order, the order in which JAX flattens dictionaries."""
         return tuple(sorted(self.factors))
 
     def sample(self, key: Any, sample_shape=()) -> Any:
@@ -64,10 +64,10 @@ class Product(TreeDistribution):
         """The supports, by name."""
         return {name: self.factors[name].support for name in self.names}
 
-    # What the KL divergence asks of distributions with named factors; see `aevb.estimators.kl`.
+    # What the KL divergence needs from distributions with named factors; see `aevb.estimators.kl`.
 
     def at(self, value) -> dict[str, Distribution]:
-        """Return the factors; they depend on nothing."""
+        """Return the factors; they do not depend on the value."""
         return self.factors
 
     def parents(self, name: str) -> set[str]:

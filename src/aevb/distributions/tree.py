@@ -1,4 +1,4 @@
-"""What distributions over trees of arrays share: shapes that are trees too, and draws one by one."""
+"""Shared code of distributions over trees of arrays: shapes that are trees, and draws made one by one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from numpyro.distributions import Distribution, constraints
 
 
 class TreeDistribution(Distribution):
-    """A distribution whose draws are trees of arrays, such as dictionaries; `shape` and `event_shape` are like trees.
+    """A distribution whose draws are trees of arrays, such as dictionaries; `shape` and `event_shape` are trees too.
 
     Abstract: see :class:`~aevb.distributions.Product`, :class:`~aevb.distributions.Chain` and
     :class:`~aevb.distributions.MarkovChain`.
@@ -20,7 +20,7 @@ class TreeDistribution(Distribution):
         super().__init__(validate_args=False)
 
     def shape(self, sample_shape: tuple[int, ...] = ()) -> Any:
-        """Return the shapes of draws, a tuple for each array of the tree."""
+        """Return the shapes of draws, one tuple per array in the tree."""
         draws = jax.eval_shape(lambda: self.sample(jax.random.key(0), sample_shape))
         return jax.tree.map(lambda leaf: leaf.shape, draws)
 
@@ -31,7 +31,7 @@ class TreeDistribution(Distribution):
 
 
 def sampled(draw: Callable, key, sample_shape: tuple[int, ...]) -> Any:
-    """Return draws of this shape by a function that makes one draw from a key."""
+    """Return draws of this shape, given a function that makes one draw from a key."""
     if not sample_shape:
         return draw(key)
     draws = jax.vmap(draw)(jax.random.split(key, int(np.prod(sample_shape))))
@@ -39,7 +39,7 @@ def sampled(draw: Callable, key, sample_shape: tuple[int, ...]) -> Any:
 
 
 def over_samples(function: Callable, distribution: Distribution, tree: Any) -> Any:
-    """Return a function of one draw (or its noise), applied to a tree with any leading sample shape."""
+    """Apply a function of one draw (or its noise) to a tree with any leading sample shape."""
     leaf = jax.tree.leaves(tree)[0]
     shape = jax.tree.leaves(distribution.shape(), is_leaf=lambda node: isinstance(node, tuple))[0]
     for _ in range(jnp.ndim(leaf) - len(shape)):

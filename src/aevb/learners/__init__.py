@@ -1,4 +1,4 @@
-"""Learners: `init` makes a state, `step` improves it with one minibatch and its noise; both are pure."""
+"""Learners: `init` creates a state, `step` improves it with one minibatch and its noise; both are pure functions."""
 
 from aevb.learners.aevb import AEVB
 from aevb.learners.ascent import Ascent
@@ -10,11 +10,11 @@ from aevb.learners.unamortized import Unamortized
 from aevb.learners.wake_sleep import WakeSleep
 
 LEARNERS: dict[str, type[Ascent]] = {"aevb": AEVB, "wake-sleep": WakeSleep, "mcem": MCEM, "full-vb": FullVB}
-UNAMORTIZED: dict[str, type[Ascent]] = {"aevb": Unamortized}  # what `amortized=False` makes of a learner
+UNAMORTIZED: dict[str, type[Ascent]] = {"aevb": Unamortized}  # the variants for `amortized=False`
 
 
 def learner_kind(learner: str, amortized: bool = True) -> type[Ascent]:
-    """Return the class of the learner that two arguments of `VAE` ask for.
+    """Return the class of the learner that these two arguments of `VAE` select.
 
     Raises:
         ValueError: There is no such learner, or it has no variant without an encoder.
@@ -25,7 +25,7 @@ def learner_kind(learner: str, amortized: bool = True) -> type[Ascent]:
         return LEARNERS[learner]
     if learner not in UNAMORTIZED:
         allowed = " or ".join(f"learner={name!r}" for name in UNAMORTIZED)
-        raise ValueError(f"amortized=False is for {allowed}, and learner={learner!r} was given.")
+        raise ValueError(f"amortized=False needs {allowed}, but learner={learner!r} was given.")
     return UNAMORTIZED[learner]
 
 

@@ -26,7 +26,7 @@ class AEVB(EncoderAscent):
     :class:`~aevb.learners.ascent.Ascent`.
 
     Paper: Algorithm 1, §2.3, §5.
-    Deviates: the objective is divided by N, so that a learning rate means the same for small and large data.
+    Deviates: the objective is divided by N, so that a learning rate means the same for small and large data sets.
     """
 
     title: ClassVar[str] = "Auto-Encoding Variational Bayes"
@@ -34,7 +34,7 @@ class AEVB(EncoderAscent):
 
     @classmethod
     def prepare(cls, generative, recognition, posterior, latent_dim):
-        """Return the pair as it is."""
+        """Return the pair unchanged."""
         return generative, recognition
 
     def draw_noise(self, state: LearnerState, key: Array, x: Any, shape: tuple[int, ...]) -> Any:

@@ -18,7 +18,7 @@ from aevb.models import BayesianGenerativeModel
 
 
 class FullVBNoise(NamedTuple):
-    """The randomness of steps."""
+    """The noise of steps."""
 
     epsilon: Any  # (..., M, L, J)
     zeta_keys: Array  # (..., L): noise for all weights and a whole chunk of steps would not fit into memory
@@ -27,14 +27,15 @@ class FullVBNoise(NamedTuple):
 @final
 @dataclass(frozen=True)
 class FullVB(EncoderAscent):
-    r"""Stochastic ascent on the bound of log p(X), over the posterior of the weights and the encoder together.
+    r"""Stochastic ascent on the bound on log p(X), over the posterior of the weights and the encoder together.
 
     .. math:: \phi \leftarrow \phi + \mathrm{update}\left(\nabla_\phi \frac{1}{N} \tilde L(\phi; X)\right)
 
-    :math:`\phi` are the means and log variances of the weights of decoder and prior, and the encoder's own weights. A
-    step draws L sets of weights, each for the whole minibatch. The arguments are those of
+    :math:`\phi` contains the means and log variances of the weights of decoder and prior, and the encoder's weights.
+    A step draws L sets of weights, each for the whole minibatch. The arguments are those of
     :class:`~aevb.learners.ascent.Ascent`; the estimator is ``sgvb_b`` for eq. (24) or ``sgvb_a`` for eq. (22), and
-    `parameter_prior` has no effect: the hyperprior N(0, I) belongs to the bound, and the encoder has none.
+    `parameter_prior` has no effect: the hyperprior N(0, I) is part of the bound, and the encoder's weights have no
+    prior.
 
     Paper: Algorithm 2, App. F, App. F.1.
     Deviates: the objective is divided by N, as in :class:`AEVB`.
@@ -61,7 +62,7 @@ class FullVB(EncoderAscent):
     def step(self, state: LearnerState, batch: Array, noise: FullVBNoise, places: Array):
         """Update all parameters with one minibatch (M, ...) and its noise; `places` are not used."""
         bound_at = minibatch(self.estimator, self.num_data)
-        # (L, M, 1, J): one draw of z for each of the weights
+        # (L, M, 1, J): one draw of z for each draw of the weights
         epsilon = jax.tree.map(lambda array: jnp.moveaxis(array, 1, 0)[:, :, None], noise.epsilon)
 
         def objective(parameters):
@@ -77,7 +78,7 @@ class FullVB(EncoderAscent):
         return self._ascend(state, objective)
 
 
-# Estimator of one datapoint -> estimator of the whole, of the same kind: everything sampled, or the KLs in closed form.
+# Estimator for one datapoint -> estimator for all data, of the same kind: all terms sampled, or the KLs in closed form.
 FULL_BOUNDS: dict[Callable, Callable] = {
     sgvb_a: lambda weights, *rest: full_vb_a(weights.transform, weights.log_ratio, *rest),
     sgvb_b: lambda weights, *rest: full_vb_b(weights.transform, weights.kl(), *rest),

@@ -1,4 +1,4 @@
-"""Monte Carlo EM, the rival without an encoder.
+"""Monte Carlo EM, the paper's baseline without an encoder.
 
 Paper: §5, App. E.
 """
@@ -23,34 +23,34 @@ class Chains(NamedTuple):
 
 
 class MCEMInfo(NamedTuple):
-    """What a step reports; there is no bound without an encoder."""
+    """Metrics of a step; without an encoder there is no bound."""
 
-    log_joint: Array  # log p(x, z) at the samples, average over the minibatch, in nats per datapoint
+    log_joint: Array  # log p(x, z) at the samples, averaged over the minibatch, in nats per datapoint
     acceptance: Array
 
 
 @final
 @dataclass(frozen=True)
 class MCEM(Ascent):
-    r"""Ascent on the log joint at samples of the posterior.
+    r"""Ascent on the log joint at samples from the posterior.
 
     .. math:: z \sim p_\theta(z | x) \text{ by Hybrid Monte Carlo}, \qquad
         \theta \leftarrow \theta + \mathrm{update}(\nabla_\theta \log p_\theta(x, z))
 
-    Each step moves the chains of its minibatch by one trajectory of leapfrog steps, with a step size that follows the
-    target acceptance, and then updates the weights some times with the sample acquired. Each datapoint's chain goes on
-    where it was left at its last visit; without that, ten leapfrog steps from the prior would not reach the posterior.
+    Each step moves the chains of its minibatch by one trajectory of leapfrog steps, with a step size tuned to the
+    target acceptance, and then updates the weights several times with the new sample. Each datapoint's chain continues
+    where its last visit left it; without that, ten leapfrog steps from the prior would not reach the posterior.
 
     The arguments are those of :class:`~aevb.learners.ascent.Ascent`, with L chains for each datapoint, and
 
     Args:
-        num_leapfrog: Leapfrog steps of a trajectory.
-        target_acceptance: What the step size is tuned to.
-        num_updates: Weight updates with one sample.
+        num_leapfrog: Leapfrog steps per trajectory.
+        target_acceptance: Acceptance rate to which the step size is tuned.
+        num_updates: Weight updates per sample.
 
     Paper: §5, App. E.
-    Deviates: the objective is divided by N, as in :class:`AEVB`; a step size is jittered by a fifth, so that no
-    trajectory comes back to where it began, and follows the acceptance with a constant gain.
+    Deviates: the objective is divided by N, as in :class:`AEVB`; the step size is jittered by a fifth, so that no
+    trajectory returns to its start, and is adapted with a constant gain.
     """
 
     num_leapfrog: int = 10
@@ -67,7 +67,7 @@ class MCEM(Ascent):
 
     @classmethod
     def prepare(cls, generative, recognition, posterior, latent_dim):
-        """Return the generative model alone."""
+        """Return only the generative model."""
         return generative, None
 
     def start_memory(self, models: tuple[AbstractGenerativeModel, None], key: Array) -> Chains:
@@ -85,8 +85,8 @@ class MCEM(Ascent):
         return jax.random.split(key, (*shape, self.num_samples))
 
     def step(self, state: LearnerState, batch: Array, noise: Array, places: Array):
-        """Move the chains of one minibatch (M, ...), at these places, and update the weights with where they are."""
-        from aevb.inference import hmc  # BlackJAX takes a while to load, and only this learner needs it
+        """Move the chains of one minibatch (M, ...), stored at `places`, and update the weights at their positions."""
+        from aevb.inference import hmc  # BlackJAX is slow to import, and only this learner needs it
 
         z, acceptance = self._move_chains(hmc.transition, state, batch, noise, places)
         positions = state.memory.positions.at[places].set(z)

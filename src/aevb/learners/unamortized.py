@@ -1,4 +1,4 @@
-"""Variational Bayes without an encoder: a q(z) of its own for each datapoint.
+"""Variational Bayes without an encoder: each datapoint has its own q(z).
 
 Paper: §2.1, §2.2.
 """
@@ -21,13 +21,13 @@ from aevb.learners.protocol import LearnerState
 from aevb.models import AbstractGenerativeModel, RecognitionModel, conditional
 from aevb.networks import initialize
 
-# Of a datapoint's q(z): it is visited a few times an epoch only, so its steps are long, and shrink as they go on.
+# For a datapoint's q(z): it is visited only a few times per epoch, so its steps start long and shrink with time.
 ROW_OPTIMIZER = optax.adam(lambda count: 0.1 / jnp.sqrt(1 + count / 100))
-NUM_STEPS, NUM_DRAWS = 1000, 4  # to find q(z) of a new datapoint
+NUM_STEPS, NUM_DRAWS = 1000, 4  # for finding q(z) of a new datapoint
 
 
 class WithoutCondition(eqx.Module):
-    """An encoder that does not look at x: q(z), from a network of an empty input."""
+    """An encoder that ignores x: q(z), from a network with an empty input."""
 
     conditional: Callable[[Array], Distribution]
 
@@ -37,14 +37,14 @@ class WithoutCondition(eqx.Module):
 
 
 class Row(NamedTuple):
-    """What belongs to one datapoint."""
+    """The state of one datapoint."""
 
-    recognition: Any  # its q(z), a RecognitionModel that does not look at x
+    recognition: Any  # its q(z), a RecognitionModel that ignores x
     optimizer_state: Any
 
 
 class StartingPosterior(eqx.Module):
-    """The q(z) from which every datapoint starts; it has nothing to learn.
+    """The q(z) from which every datapoint starts; it has no parameters.
 
     Args:
         posterior: A key of :data:`aevb.models.POSTERIORS`.
@@ -59,30 +59,30 @@ class StartingPosterior(eqx.Module):
         return self.row().recognition(x)
 
     def row(self) -> Row:
-        """Return q(z) with parameters of its own, to be improved."""
+        """Return q(z) with its own parameters, to be improved."""
         encoder = conditional(0, (), self.latent_dim, family=self.posterior)
         recognition = RecognitionModel(WithoutCondition(initialize(encoder, jax.random.key(0))))
         return Row(recognition, ROW_OPTIMIZER.init(eqx.filter(recognition, eqx.is_inexact_array)))
 
 
 def improve(row: Row, estimator: Callable, generative: AbstractGenerativeModel, x: Array, epsilon: Array) -> Row:
-    """Move one datapoint's q(z) along the gradient of its bound, the model being held fixed."""
+    """Move one datapoint's q(z) along the gradient of its bound, with the model fixed."""
     gradient = jax.grad(lambda recognition: -estimator(generative, recognition, x, epsilon))(row.recognition)
     updates, optimizer_state = ROW_OPTIMIZER.update(gradient, row.optimizer_state)
     return Row(optax.apply_updates(row.recognition, updates), optimizer_state)
 
 
 class OptimizedEncoder(eqx.Module):
-    """q(z) of any datapoint, found by ascent on its bound whenever it is asked for.
+    """q(z) of any datapoint, found by gradient ascent on its bound at each call.
 
     It takes thousands of gradients of the decoder where an encoder takes one pass. The parameters are averaged over the
-    second half of the way, and the noise is a function of x, so that the same x has the same q.
+    second half of the steps, and the noise is a function of x, so that the same x has the same q.
 
     Args:
         generative: p(z) p(x|z).
         start: The q(z) to start from.
-        estimator: The bound to ascend.
-        num_steps: Steps of the ascent.
+        estimator: Estimator of the bound to maximize.
+        num_steps: Number of gradient steps.
 
     Paper: §2.2.
     """
@@ -116,13 +116,13 @@ class Unamortized(Ascent):
         \quad i \in M; \qquad
         \theta \leftarrow \theta + \mathrm{update}\left(\nabla_\theta \frac{1}{M} \sum_i \tilde L\right)
 
-    Each step improves the q's of its minibatch some times, and then the weights once. Every datapoint has an optimizer
-    of its own, which rests while others are visited: moments never move a q that was not looked at.
+    Each step improves the q's of its minibatch several times, and then the weights once. Every datapoint has its own
+    optimizer, which pauses while others are visited: moments never move a q that is not in the minibatch.
 
-    The arguments are those of :class:`~aevb.learners.ascent.Ascent`, where the optimizer is that of the weights, and
+    The arguments are those of :class:`~aevb.learners.ascent.Ascent`, where the optimizer is for the weights, and
 
     Args:
-        num_updates: Of a datapoint's q in one step.
+        num_updates: Updates of a datapoint's q per step.
 
     Paper: §2.1, §2.2.
     Deviates: the objective is divided by N, as in :class:`AEVB`.
@@ -142,22 +142,22 @@ class Unamortized(Ascent):
         return generative, RecognitionModel(StartingPosterior(posterior, latent_dim))
 
     def start_memory(self, models: tuple[AbstractGenerativeModel, RecognitionModel], key: Array) -> Row:
-        """Return equal q's, (N, ...); nothing in them is random."""
+        """Return equal q's, (N, ...); they involve no randomness."""
         row = _starting_posterior(models).row()
         return jax.tree.map(lambda array: jnp.repeat(array[None], self.num_data, axis=0), row)
 
     def models(self, state: LearnerState) -> tuple[AbstractGenerativeModel, RecognitionModel]:
-        """Return the generative model of a state, and what finds q(z) for any x under it."""
+        """Return the generative model of a state, and an encoder that finds q(z) for any x under it."""
         pair = self._pair(state)
         return pair[0], RecognitionModel(OptimizedEncoder(pair[0], _starting_posterior(pair), self.estimator))
 
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Array:
-        """Draw epsilon for the updates of the q's, and for that of the weights: ``(*shape, updates + 1, L, ...)``."""
+        """Draw epsilon for the updates of the q's and of the weights: ``(*shape, updates + 1, L, ...)``."""
         noise = self._pair(state)[1].noise(x)
         return jnp.asarray(noise.sample(key, (*shape, self.num_updates + 1, self.num_samples)))
 
     def step(self, state: LearnerState, batch: Array, noise: Array, places: Array):
-        """Improve the q's of one minibatch (M, ...), which are kept at these places, and then the weights."""
+        """Improve the q's of one minibatch (M, ...), stored at `places`, and then the weights."""
         generative, _ = self._pair(state)
 
         def improve_row(row, x, noise):

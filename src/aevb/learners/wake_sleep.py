@@ -1,4 +1,4 @@
-"""The wake-sleep algorithm, the rival with the same encoder and decoder.
+"""The wake-sleep algorithm, the paper's baseline with the same encoder and decoder.
 
 Paper: §4, §5.
 """
@@ -18,7 +18,7 @@ from aevb.models import Datapoint
 
 
 class WakeSleepNoise(NamedTuple):
-    """The randomness of one datapoint's step, as keys: what is sampled here need not be reparameterizable."""
+    """The noise of one datapoint's step, as keys: the distributions sampled here need not be reparameterizable."""
 
     wake: Array  # (L,)
     sleep: Array  # (L,)
@@ -37,12 +37,13 @@ class WakeSleep(EncoderAscent):
         \text{sleep:}\quad \phi \leftarrow \phi + \mathrm{update}(\nabla_\phi \log q_\phi(\tilde z | \tilde x)),
         \quad \tilde z, \tilde x \sim p_\theta(z)\, p_\theta(x | z)
 
-    The sleep phase fits q to the posteriors of what the model dreams, in the other direction of the divergence, so the
-    two together are not the gradient of any single bound. The samples are not differentiated, so any model will do
-    whose parts can be sampled, with discrete x or z too; only the bound of held-out rows needs more.
+    The sleep phase fits q to the posteriors of the model's own samples ("dreams"), in the other direction of the
+    divergence, so the two updates together are not the gradient of any single bound. The samples are not
+    differentiated: any model works whose parts can be sampled, also with discrete x or z; only the bound of held-out
+    rows needs more.
 
-    The arguments are those of :class:`~aevb.learners.ascent.Ascent`; `num_samples` draws of z, and dreams, are made for
-    each datapoint and step, and held-out rows are judged by the estimator, which learning does not use.
+    The arguments are those of :class:`~aevb.learners.ascent.Ascent`; `num_samples` draws of z, and as many dreams, are
+    made per datapoint and step. The estimator is only used to evaluate held-out rows, not for training.
 
     Paper: §4, §5.
     Deviates: the objectives are divided by N, as in :class:`AEVB`.
@@ -53,7 +54,7 @@ class WakeSleep(EncoderAscent):
 
     @classmethod
     def prepare(cls, generative, recognition, posterior, latent_dim):
-        """Return the pair as it is."""
+        """Return the pair unchanged."""
         return generative, recognition
 
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> WakeSleepNoise:
@@ -61,8 +62,8 @@ class WakeSleep(EncoderAscent):
         return WakeSleepNoise(*jax.random.split(key, (2, *shape, self.num_samples)))
 
     def step(self, state: LearnerState, batch: Array, noise: WakeSleepNoise, places: Array):
-        """Wake and sleep once: update all parameters with one minibatch (M, ...), and as many dreams."""
-        before = self.models(state)  # samples come from these, and are not differentiated
+        """Wake and sleep once: update all parameters with one minibatch (M, ...) and as many dreams."""
+        before = self.models(state)  # samples come from these and are not differentiated
 
         def objective(parameters):
             now = self._pair(state, parameters)
@@ -72,14 +73,14 @@ class WakeSleep(EncoderAscent):
         return self._ascend(state, objective)
 
     def _phases(self, now, before, x, noise):
-        """Return what one datapoint adds to both objectives, and estimator A of its bound, with its terms."""
+        """Return the contribution of one datapoint to both objectives, and the terms of estimator A of its bound."""
         generative, recognition = now
         q = before[1](x)
 
         def one_sample(wake_key, sleep_key):
             z: Any = q.sample(wake_key)
             dream, cause = before[0].sample_joint(sleep_key, given=Datapoint.of(x).given)
-            dream = Datapoint.of(x).with_values(dream)  # with entries missing where x has them
+            dream = Datapoint.of(x).with_values(dream)  # with the same missing entries as x
             reconstruction, log_prior = generative.log_likelihood(x, z), generative.latent_distribution(x).log_prob(z)
             sleep = jnp.asarray(recognition(dream).log_prob(cause))
             return reconstruction + log_prior + sleep, Terms.of(reconstruction, q.log_prob(z) - log_prior)

@@ -1,4 +1,4 @@
-"""Models put together from standard parts and the user's own, and refused where these do not fit."""
+"""Assemble models from standard and user-defined parts, and refuse parts that do not match."""
 
 from collections.abc import Callable
 
@@ -32,21 +32,21 @@ def assemble(
     encoder=None,
     decoder=None,
 ) -> tuple[GenerativeModel, RecognitionModel]:
-    """Return models with starting values; parts of the user's own come with their own.
+    """Return models with initial values; user-defined parts keep their own.
 
     Args:
         sizes: D, J and the widths of the hidden layers.
-        likelihood: See :func:`standard_models`; likewise activation and units.
-        activation: Of the hidden layers.
-        units: Means and standard deviations of the columns, or None.
+        likelihood: See :func:`standard_models`.
+        activation: Activation of the hidden layers, see :func:`standard_models`.
+        units: Means and standard deviations of the columns, or None; see :func:`standard_models`.
         init: See :func:`aevb.networks.initialize`.
-        key: Random key of the starting values.
+        key: Random key for the initial values.
         posterior: See :func:`standard_models`.
-        prior: A part of the user's own, or None for the standard one; likewise
-        encoder: and
-        decoder: for theirs.
+        prior: A user-defined prior, or None for the standard one.
+        encoder: A user-defined encoder, or None for the standard one.
+        decoder: A user-defined decoder, or None for the standard one.
     """
-    likelihood = likelihood if decoder is None else "gaussian"  # whose decoder is thrown away
+    likelihood = likelihood if decoder is None else "gaussian"  # the standard decoder is discarded
     generative, recognition = _starting_models(sizes, likelihood, activation, units, key, init, posterior)
     return (
         GenerativeModel(
@@ -56,7 +56,7 @@ def assemble(
     )
 
 
-@eqx.filter_jit  # one program; each array's own would take a second longer
+@eqx.filter_jit  # one program; one per array would take a second longer
 def _starting_models(sizes, likelihood, activation, units, key, init, posterior):
     parameters, constants, skeleton = split(
         standard_models(*sizes, likelihood=likelihood, activation=activation, units=units, posterior=posterior)
@@ -72,7 +72,7 @@ def check_models(
     estimator: Callable,
     num_samples: int,
 ) -> None:
-    """Refuse parts that do not fit together, and an estimator that cannot treat them; no estimate is computed."""
+    """Refuse parts that do not match, and an estimator that cannot handle them; no estimate is computed."""
     x, z, key = filled(data_dim, 0), filled(latent_dim, 0), jax.random.key(0)
     parts: dict[str, tuple[Callable, tuple, str]] = {
         "prior": (generative.latent_distribution, z.shape, "latent_dim"),
@@ -80,10 +80,10 @@ def check_models(
     }
     if recognition is not None:
         parts["encoder"] = (lambda: recognition(x), z.shape, "latent_dim")
-    for name, (part, wanted, meaning) in parts.items():
+    for name, (part, expected, meaning) in parts.items():
         shape = jax.eval_shape(lambda part=part, name=name: _as_distribution(part, name).sample(key)).shape
-        if shape != wanted:
-            raise ValueError(f"{name}: its draws have shape {shape}, and {wanted} is wanted: {meaning}.")
+        if shape != expected:
+            raise ValueError(f"{name}: its draws have shape {shape}, expected {expected}: {meaning}.")
     if recognition is None:
         check_real_support(generative.latent_distribution())
         return
@@ -93,23 +93,23 @@ def check_models(
 
 
 def _check_supports(q, prior):
-    """Refuse a posterior that reaches where the prior has no density: the bound is minus infinity there."""
+    """Refuse a posterior whose support exceeds the prior's: the bound would be minus infinity."""
     to_support = biject_to(q.support)
     real = jnp.ones(to_support.inverse_shape(q.event_shape))
     z = jnp.stack([jnp.asarray(to_support(3 * real)), jnp.asarray(to_support(-3 * real))])
     if not jnp.all(prior.support(z)):
         raise ValueError(
-            f"prior: its support is {prior.support}, and the posterior's, {q.support}, reaches beyond it. "
-            "Give a posterior=... of the same support, such as 'gamma' for positive z, 'beta' for z between 0 and 1, "
+            f"prior: its support is {prior.support}, but the posterior's, {q.support}, exceeds it. "
+            "Give a posterior=... with the same support, such as 'gamma' for positive z, 'beta' for z between 0 and 1, "
             "'dirichlet' for z on the simplex, or another prior."
         )
 
 
 def check_real_support(prior):
-    """Refuse a prior whose posterior Hybrid Monte Carlo would leave."""
+    """Refuse a prior whose support is not all real vectors: Hybrid Monte Carlo would leave it."""
     if not has_real_support(prior):
         raise ValueError(
-            "prior: without an encoder z is sampled by Hybrid Monte Carlo over all real numbers, and the prior's "
+            "prior: without an encoder z is sampled by Hybrid Monte Carlo over all real numbers, but the prior's "
             f"support is {prior.support}. Give a prior on the real line, leave posterior='gaussian', "
             "or use learner='aevb'."
         )
@@ -119,7 +119,7 @@ def _as_distribution(part, name):
     try:
         value = part()
     except TypeError as error:
-        raise WrongTypeError(f"{name}: cannot be called as it has to be: {error}") from error
+        raise WrongTypeError(f"{name}: calling it failed: {error}") from error
     if not isinstance(value, Distribution):
-        raise WrongTypeError(f"{name}: gives a {type(value).__name__}; it has to be a numpyro distribution.")
+        raise WrongTypeError(f"{name}: returns a {type(value).__name__}; expected a NumPyro distribution.")
     return value

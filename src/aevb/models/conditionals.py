@@ -1,4 +1,4 @@
-"""Conditional distributions: a network and a family. The encoders and decoders of appendix C are such pairs.
+"""Conditional distributions: pairs of a network and a family, such as the encoders and decoders of appendix C.
 
 Paper: App. C.
 """
@@ -19,15 +19,15 @@ from aevb.networks import NETWORKS, Network
 
 
 class Conditional(eqx.Module):
-    r"""A distribution of a named family, whose parameters are a network's function of the condition.
+    r"""A distribution of a named family, whose parameters a network computes from the condition.
 
     .. math:: q(z|x) = f(z; \lambda), \qquad \lambda = b(\mathrm{network}(x) + c)
 
-    The map b takes real numbers to where the parameters live, and c is such that an output of zero gives the member of
-    the family from which learning starts. A flow has weights of its own besides, the same for each x.
+    The function b maps real numbers to the parameters' domains, and c is such that an output of zero gives the initial
+    member of the family. A flow also has weights of its own, which are the same for all x.
 
     Args:
-        network: Array to array, with :func:`num_outputs` outputs.
+        network: Maps arrays to arrays, with :func:`num_outputs` outputs.
         family: A key of ``FAMILIES``.
         out_size: Number of variables.
 
@@ -48,17 +48,16 @@ class Conditional(eqx.Module):
     def __init__(self, network: Network, family: str, out_size: int):
         if network.out_size != num_outputs(family, out_size):
             raise ValueError(
-                f"network: it has {network.out_size} outputs, and {num_outputs(family, out_size)} make a "
-                f"{family!r} distribution over {out_size} variables."
+                f"network: it has {network.out_size} outputs, but a {family!r} distribution over {out_size} variables "
+                f"needs {num_outputs(family, out_size)}."
             )
         self.network, self.shared = network, FAMILIES[family].shared(out_size)
         self.family, self.out_size = family, out_size
 
     def __call__(self, *conditions: Any) -> dist.Distribution:
-        """Return the distribution at one condition, or at each of several (..., in_size).
+        """Return the distribution given one condition, or given each of a batch (..., in_size).
 
-        Several conditions, or trees of arrays, or a datapoint with missing entries, become one vector by
-        :func:`as_vector`.
+        Several arguments, trees of arrays, and datapoints with missing entries are combined by :func:`as_vector`.
         """
         return FAMILIES[self.family].at(self.network(as_vector(*conditions)), self.out_size, **self.shared)
 
@@ -66,7 +65,7 @@ class Conditional(eqx.Module):
 def conditional(
     in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh", *, family: str, network: str = "mlp"
 ) -> Conditional:
-    """Return the pair of a named network and a named family, its parameters zero.
+    """Return the pair of a named network and a named family, with all parameters zero.
 
     Args:
         in_size: Width of the condition; 0 for a distribution without one.
@@ -84,14 +83,14 @@ def conditional(
 
 
 def num_outputs(family: str, out_size: int) -> int:
-    """Return how many numbers a network has to give for a distribution of this family over so many variables."""
+    """Return the number of outputs that a network needs for this family over `out_size` variables."""
     return FAMILIES[family].num_outputs(out_size)
 
 
 def as_vector(*conditions: Any) -> Array:
-    """Return what a network reads: a single array as it is, and all else as one vector.
+    """Return the input of a network: a single array unchanged, anything else concatenated into one vector.
 
-    A datapoint's missing entries become zero, and which are observed is part of the vector.
+    A datapoint's missing entries become zero, and its mask of observed entries is part of the vector.
 
     Example:
         >>> as_vector({"upper": jnp.ones(2), "lower": jnp.zeros(1)}, jnp.full(1, 7.0)).tolist()
@@ -140,14 +139,14 @@ def GaussianMLP(  # noqa: N802
         \mu = W_4 h + b_4, \quad \log \sigma^2 = W_5 h + b_5, \quad h = \tanh(W_3 z + b_3)
 
     As an encoder it is q(z|x), with x and z swapped. The two output layers are one matrix, :math:`(W_4, W_5)`. Log
-    variances beyond ±10 are held back, see :func:`aevb.models.families.limited`.
+    variances beyond ±10 are limited, see :func:`aevb.models.families.limited`.
 
     Args:
         in_size: Width of the condition.
         hidden: Widths of the hidden layers.
         out_size: Number of variables.
         activation: See :class:`aevb.networks.MLP`.
-        mean: ``"identity"``, or ``"sigmoid"`` to hold the means in (0, 1), as for Frey Face.
+        mean: ``"identity"``, or ``"sigmoid"`` to keep the means in (0, 1), as for Frey Face.
 
     Example:
         >>> encoder = GaussianMLP(784, (500,), 2)
@@ -162,15 +161,15 @@ def GaussianMLP(  # noqa: N802
 
 
 class Rescaled(eqx.Module):
-    """A Gaussian encoder or decoder that works in standardized units of the data, and speaks in the data's own.
+    """A Gaussian encoder or decoder that works in standardized units internally, and in the data's units outside.
 
     The networks see columns of mean 0 and standard deviation 1; densities, draws and bounds stay in the units of x,
-    because the decoder's Gaussian is moved and stretched back. The units are data, not parameters, and not learned.
+    because the decoder's Gaussian is shifted and scaled back. The units are data, not parameters, and are not learned.
 
     Args:
         conditional: The encoder or decoder inside.
         units: Gaussian with the columns' means and standard deviations, (D,).
-        side: ``"input"`` to rescale what the encoder reads, ``"output"`` what the decoder's distribution is about.
+        side: ``"input"`` to rescale the encoder's input, ``"output"`` to rescale the decoder's distribution.
     """
 
     conditional: Callable[[Array], dist.Distribution]

@@ -1,4 +1,4 @@
-"""A datapoint that is more than an array: some of it missing, or conditioned on something."""
+"""A datapoint that is more than an array: with missing entries, or conditioned on something."""
 
 from typing import Any, NamedTuple
 
@@ -7,13 +7,13 @@ import jax.numpy as jnp
 
 
 class Datapoint(NamedTuple):
-    """One x with what is known about it. Where all entries are observed and nothing is given, x is simply its values.
+    """One x and its context. If all entries are observed and nothing is given, x may also be a plain array or tree.
 
     Args:
         values: An array, or a tree of named arrays of any shapes.
-        observed: Which entries are, a tree of booleans like `values`; None for all. What stands at the other entries
-            of `values` plays no part.
-        given: What x is conditioned on, and is not modelled itself: a label, covariates, which steps of a sequence
+        observed: Which entries are observed, a tree of booleans like `values`; None for all. The values at missing
+            entries are ignored.
+        given: What x is conditioned on, which is not modelled itself: a label, covariates, which steps of a sequence
             exist; a tree of arrays, or None.
 
     Example:
@@ -27,7 +27,7 @@ class Datapoint(NamedTuple):
 
     @classmethod
     def of(cls, x: Any) -> "Datapoint":
-        """Return x itself, or the datapoint of plain values."""
+        """Return x itself, or a datapoint with x as its values."""
         return x if isinstance(x, cls) else cls(x)
 
     def filled(self) -> "Datapoint":
@@ -38,5 +38,5 @@ class Datapoint(NamedTuple):
         return self._replace(values=values)
 
     def with_values(self, values: Any) -> Any:
-        """Return other values in the place of these: plain ones if these were."""
+        """Return the datapoint with other values; only the values if nothing is missing or given."""
         return values if self.observed is None and self.given is None else self._replace(values=values)

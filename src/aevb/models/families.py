@@ -1,8 +1,8 @@
-"""Families of distributions by name: the registry from which encoders and decoders are made.
+"""Families of distributions by name: the registry from which encoders and decoders are built.
 
-A family says which parameters it has, where they live, and how a distribution is made of them. To add one, whether for
-p(x|z) or for q(z|x), add an entry to ``FAMILIES``; nothing else has to know of it. The network that gives the
-parameters is another registry's matter, see :data:`aevb.networks.NETWORKS`.
+A family defines its parameters, their domains, and how they form a distribution. To add one, for p(x|z) or q(z|x), add
+an entry to ``FAMILIES``; nothing else needs to change. The networks that compute the parameters are in another
+registry, :data:`aevb.networks.NETWORKS`.
 
 Paper: §2.1, §2.4, App. C.
 """
@@ -24,22 +24,22 @@ from aevb.distributions import Flow, LogScaleNormal
 from aevb.distributions.flow import coupling_shapes
 
 NUM_LAYERS, WIDTH = 4, 32  # of a flow
-NEAR_IDENTITY = 0.1  # what mixes variables is multiplied by this: networks start at random, and q with independent ones
-# Log variances between these limits are what the network says: standard deviations from 0.007 to 150.
+NEAR_IDENTITY = 0.1  # factor for what mixes variables, so that they are nearly independent under an untrained q
+# Log variances within these limits are the network's outputs: standard deviations from 0.007 to 150.
 MAX_LOG_VARIANCE = 10.0
 
-TINY = 1e-4  # least scale, rate or concentration: draws of float32 near 1 hardly show a smaller one
+TINY = 1e-4  # smallest scale, rate or concentration: float32 draws near 1 hardly resolve a smaller one
 
 
-# Where a parameter lives, as a map from all real numbers. Softplus instead of the exponential, which makes a
-# concentration of 1e13 from an output of 30; and smooth limits, since at hard ones gradients would vanish.
+# Domains of parameters, as maps from all real numbers. Softplus instead of the exponential, which would turn an output
+# of 30 into a concentration of 1e13; and smooth limits, because gradients would vanish at hard ones.
 def above(low):
-    """Return a map to numbers above `low`, of slope 1 far from it."""
+    """Return a map to numbers above `low`, with slope 1 far from it."""
     return transforms.ComposeTransform([transforms.SoftplusTransform(), transforms.AffineTransform(low, 1.0)])
 
 
 def between(low, high):
-    """Return a map to numbers from `low` to `high`, of slope 1 in the middle."""
+    """Return a map to numbers from `low` to `high`, with slope 1 in the middle."""
     width = high - low
     return transforms.ComposeTransform(
         [
@@ -51,17 +51,17 @@ def between(low, high):
 
 
 def limited(log_variance: Array) -> Array:
-    r"""Keep a log variance where its exponential is finite.
+    r"""Limit a log variance so that its exponential is finite.
 
-    Between -10 and 10 it stays as it is, beyond it grows as a logarithm: a hard limit would end its gradient there, and
-    what ran away could never come back.
+    Between -10 and 10 it is unchanged; beyond, it grows like a logarithm. At a hard limit the gradient would be zero,
+    and a log variance beyond it could never return.
 
     Example:
         >>> [round(float(v), 3) for v in limited(jnp.array([-1.0, 10.0, 1000.0]))]
         [-1.0, 10.0, 13.796]
     """
     excess = jnp.maximum(jnp.abs(log_variance) - MAX_LOG_VARIANCE, 0)
-    held = jnp.sign(log_variance) * (MAX_LOG_VARIANCE + jnp.log1p(2 * excess) / 2)  # of slope 1 where it begins
+    held = jnp.sign(log_variance) * (MAX_LOG_VARIANCE + jnp.log1p(2 * excess) / 2)  # with slope 1 at the limit
     return jnp.where(excess > 0, held, log_variance)
 
 
@@ -69,12 +69,12 @@ REAL, POSITIVE = transforms.IdentityTransform(), above(TINY)
 
 
 class Parameter(NamedTuple):
-    """One parameter of a family: where it lives, and where learning starts.
+    """One parameter of a family: its domain and its initial value.
 
     Args:
-        to_domain: Map from all real numbers to where the parameter lives; a bijection, if there is a `start`.
-        start: The value at an output of zero; None for what `to_domain` makes of zero.
-        size: How many numbers it has, from the number of variables.
+        to_domain: Map from all real numbers to the parameter's domain; a bijection if there is a `start`.
+        start: The value at an output of zero; None for ``to_domain(0)``.
+        size: Function from the number of variables to the parameter's size.
     """
 
     to_domain: Any
@@ -82,17 +82,17 @@ class Parameter(NamedTuple):
     size: Callable[[int], int] = lambda num_variables: num_variables
 
     def at(self, outputs: Array) -> Array:
-        """Return the value at real numbers (..., size)."""
+        """Return the value for real numbers (..., size)."""
         if self.start is not None:
             outputs = outputs + jnp.asarray(self.to_domain.inv(jnp.full(outputs.shape[-1], self.start)))
         return self.to_domain(outputs)
 
 
 class Likelihood(NamedTuple):
-    """What the data have to be for a family to serve as p(x|z)."""
+    """What a family requires of the data when used as p(x|z)."""
 
     unit_interval: bool  # whether x lies in [0, 1]
-    density: bool  # whether it is a density, which has no bound where a column is constant
+    density: bool  # whether it is a density, which is unbounded if a column is constant
     standardize: bool = False  # whether the networks see columns of mean 0 and variance 1
 
 
@@ -102,23 +102,22 @@ def standard_normal(latent_dim: int) -> dist.Distribution:
 
 
 def standard_exponential(latent_dim: int) -> dist.Distribution:
-    """Return a gamma prior of shape and rate 1: a Weibull's KL from it is known, that from the equal Weibull is not."""
+    """Return a gamma prior with shape and rate 1: KL(Weibull || gamma) is known, but not from the equal Weibull."""
     return dist.Gamma(filled(latent_dim, 1), filled(latent_dim, 1), validate_args=False).to_event(1)
 
 
 @dataclass(frozen=True)
 class Family:
-    """A family: its parameters, how a distribution is made of them, and what it may be used for.
+    """A family: its parameters, how they form a distribution, and what it can be used for.
 
     Args:
-        parameters: By name, in the order of the network's outputs.
-        distribution: From the parameters, by name, to a distribution over one vector.
-        shared: From the number of variables to further arguments of `distribution`: arrays of zeros, to be learned,
-            that are the same for each condition.
-        likelihood: What x has to be if it serves as p(x|z), by its name in ``VAE(likelihood=...)``; None if it cannot.
-        for_latents: Whether it serves as q(z|x), by its name in ``VAE(posterior=...)``.
-        own_prior: The p(z) that goes with it, from the number of variables; None for the member that learning starts
-            from.
+        parameters: The parameters by name, in the order of the network's outputs.
+        distribution: Function from the parameters, by name, to a distribution over one vector.
+        shared: Function from the number of variables to further arguments of `distribution`: arrays of zeros, to be
+            learned, that are the same for all conditions.
+        likelihood: Requirements on x if it can be used as p(x|z), by its name in ``VAE(likelihood=...)``; else None.
+        for_latents: Whether it can be used as q(z|x), by its name in ``VAE(posterior=...)``.
+        own_prior: Function from the number of variables to the matching p(z); None for the family's initial member.
     """
 
     parameters: Mapping[str, Parameter]
@@ -129,11 +128,11 @@ class Family:
     own_prior: Callable[[int], dist.Distribution] | None = None
 
     def num_outputs(self, num_variables: int) -> int:
-        """Return how many real numbers make a distribution over this many variables."""
+        """Return the number of network outputs for a distribution over this many variables."""
         return sum(parameter.size(num_variables) for parameter in self.parameters.values())
 
     def at(self, outputs: Array, num_variables: int, **shared) -> dist.Distribution:
-        """Return the distribution at real numbers (..., num_outputs); zeros are where learning starts."""
+        """Return the distribution for outputs (..., num_outputs); zeros give the initial member."""
         ends = np.cumsum([parameter.size(num_variables) for parameter in self.parameters.values()])
         pieces = jnp.split(outputs, ends[:-1], axis=-1) if len(ends) > 1 else [outputs]
         values = {
@@ -142,14 +141,14 @@ class Family:
         return self.distribution(**values, **shared)
 
     def prior(self, num_variables: int) -> dist.Distribution:
-        """Return the p(z) that goes with a q(z|x) of this family."""
+        """Return the p(z) that matches a q(z|x) of this family."""
         if self.own_prior is not None:
             return self.own_prior(num_variables)
         return self.at(jnp.zeros(self.num_outputs(num_variables)), num_variables)
 
 
 def _independent(family, **parameters):
-    """Return a family of independent variables of one kind."""
+    """Return a family of independent variables, all with the same distribution family."""
     return Family(
         {name: Parameter(*facts) for name, facts in parameters.items()},
         lambda **values: family(**values, validate_args=False).to_event(1),
@@ -166,14 +165,14 @@ def _gaussian(loc, log_variance):
 
 
 def _full_gaussian(loc, scale, mixing):
-    """Return a Gaussian with Cholesky factor diag(scale) (I + mixing); what is below the diagonal starts small."""
+    """Return a Gaussian with Cholesky factor diag(scale) (I + mixing); entries below the diagonal start small."""
     below = vec_to_tril_matrix(NEAR_IDENTITY * mixing, diagonal=-1)
     scale_tril = scale[..., None] * (jnp.eye(loc.shape[-1]) + below)
     return dist.MultivariateNormal(loc, scale_tril=scale_tril, validate_args=False)
 
 
 def _flow(loc, scale, contexts, layers):
-    """Return a flow whose layers know x through the biases of their hidden units."""
+    """Return a flow whose layers depend on x through the biases of their hidden units."""
     contexts = jnp.split(contexts, len(layers), axis=-1)
     layers = [
         {**layer, "bias_in": layer["bias_in"] + context, "weight_out": NEAR_IDENTITY * layer["weight_out"]}
@@ -229,9 +228,9 @@ FAMILIES = {
     "laplace": _independent(dist.Laplace, loc=_LOC, scale=_SCALE),
     "logistic": _independent(dist.Logistic, loc=_LOC, scale=_SCALE),
     "gumbel": _independent(dist.Gumbel, loc=_LOC, scale=_SCALE),
-    # More than two degrees of freedom: below, the variance is infinite, and soon the mean does not exist.
+    # More than two degrees of freedom: with fewer the variance is infinite, and below one the mean does not exist.
     "student-t": _independent(dist.StudentT, df=(above(2.0), 5.0), loc=_LOC, scale=_SCALE),
-    # The limits keep z itself within what float32 can hold.
+    # The limits keep z within the range of float32.
     "lognormal": _independent(dist.LogNormal, loc=(between(-20.0, 20.0), 0.0), scale=(between(TINY, 4.0), 1.0)),
     "gamma": _independent(dist.Gamma, concentration=(POSITIVE, 1.0), rate=(POSITIVE, 1.0)),
     "weibull": replace(
@@ -241,8 +240,8 @@ FAMILIES = {
     "beta": _independent(dist.Beta, concentration1=(POSITIVE, 1.0), concentration0=(POSITIVE, 1.0)),
     "dirichlet": Family({"concentration": Parameter(POSITIVE, 1.0)}, partial(dist.Dirichlet, validate_args=False)),
 }
-CUSTOM = "custom"  # what p(x|z) is called if the decoder is the user's own
+CUSTOM = "custom"  # the name of p(x|z) if the decoder is user-defined
 LIKELIHOODS = {name: family.likelihood for name, family in FAMILIES.items() if family.likelihood is not None}
-NAMED_LIKELIHOODS = tuple(LIKELIHOODS)  # those that can be asked for
+NAMED_LIKELIHOODS = tuple(LIKELIHOODS)  # those that can be selected by name
 LIKELIHOODS[CUSTOM] = Likelihood(unit_interval=False, density=True, standardize=True)
 POSTERIORS = {name: family for name, family in FAMILIES.items() if family.for_latents}

@@ -1,4 +1,4 @@
-"""Networks: arrays in, arrays out. What the arrays mean as a distribution is said in `aevb.models`.
+"""Networks map arrays to arrays. How the outputs define a distribution is decided in `aevb.models`.
 
 To add a network by name, add an entry to ``NETWORKS``.
 """
@@ -13,7 +13,7 @@ from aevb.networks.mlp import ACTIVATIONS, MLP, Linear
 
 
 class Network(Protocol):
-    """What a conditional distribution asks of a network: an Equinox module from array to array."""
+    """What a conditional distribution requires of a network: an Equinox module that maps arrays to arrays."""
 
     @property
     def in_size(self) -> int:
@@ -30,7 +30,7 @@ class Network(Protocol):
         ...
 
 
-# Name -> network(in_size, hidden, out_size, activation), its parameters zero: `initialize` gives them their values.
+# Name -> network(in_size, hidden, out_size, activation) with all parameters zero; `initialize` sets their values.
 NETWORKS: dict[str, Callable[..., Network]] = {"mlp": MLP}
 
 __all__ = ["ACTIVATIONS", "INITIALIZATIONS", "MLP", "NETWORKS", "Linear", "Network", "initialize"]

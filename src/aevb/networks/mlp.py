@@ -13,7 +13,7 @@ from jax import Array
 
 from aevb.arrays import filled
 
-# Names, not functions, are what a model file can hold.
+# By name, because a model file cannot contain functions.
 ACTIVATIONS = {
     "tanh": jnp.tanh,
     "relu": jax.nn.relu,
@@ -40,7 +40,7 @@ class Linear(eqx.Module):
     def __call__(self, x: Array) -> Array:
         """Return W x + b."""
         if jnp.shape(x)[-1:] != self.weight.shape[1:]:
-            raise ValueError(f"x has shape {jnp.shape(x)}, and this layer takes {self.weight.shape[1]} values.")
+            raise ValueError(f"x has shape {jnp.shape(x)}, but this layer expects {self.weight.shape[1]} values.")
         return x @ self.weight.T + self.bias
 
 
