@@ -205,7 +205,7 @@ def test_a_run_that_is_going_on_is_left_alone(tmp_path, capsys):
     before = (folder / "config.toml").read_text()
     with locked(folder / "checkpoints"):
         assert run(["fit", "--resume", str(folder), "--max-epochs", "3"]) == 2
-    assert "another run is saved there right now" in capsys.readouterr().err
+    assert "another run is using it right now" in capsys.readouterr().err
     assert (folder / "config.toml").read_text() == before
     assert (folder / "checkpoints" / ".lock").exists()
 

@@ -44,13 +44,13 @@ def epochs(feed, max_epochs, key=KEY):
     """Return the rows' numbers of each chunk of each epoch, in the order in which steps see them."""
     return [
         [np.asarray(chunk.source.rows)[np.asarray(chunk.order), 0].astype(int) for chunk in chunks]
-        for _, chunks in feed.stretches(key, max_epochs)
+        for _, chunks in feed.segments(key, max_epochs)
     ]
 
 
 def test_chunks_know_the_numbers_of_their_rows(tables):
     for feed in (feed_of(tables, np.arange(3, 10_000, 1000)), batch_feed(batches(7, 2000, 1, 493))):
-        for _, chunks in feed.stretches(KEY, 1):
+        for _, chunks in feed.segments(KEY, 1):
             for chunk in chunks:
                 rows = np.asarray(chunk.source.rows)[:, 0]
                 np.testing.assert_array_equal(chunk.names.numbers[: len(rows)], rows)
@@ -133,8 +133,8 @@ def test_functions_and_iterables_are_passed_again():
 
 
 def test_a_long_pass_has_several_rows_of_history():
-    stretches = epochs(batch_feed((NUMBERS[:1000] for _ in range(30)), 10), 1)
-    assert [len(chunks) for chunks in stretches] == [20, 20, 20]
+    segments = epochs(batch_feed((NUMBERS[:1000] for _ in range(30)), 10), 1)
+    assert [len(chunks) for chunks in segments] == [20, 20, 20]
 
 
 def wrong(feed):

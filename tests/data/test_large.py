@@ -79,7 +79,7 @@ def test_fit_streams_all_rows_but_those_kept_aside(tmp_path, monkeypatch):
     assert len(held_out) == 290  # a tenth of the rest
     assert not set(map(bytes, held_out)) & set(map(bytes, run_data.test))
     assert feed.num_rows == 3000 - 100 - 290
-    chunks = [rows for _, chunks in feed.stretches(training_data.jax.random.key(0), 1) for rows in chunks]
+    chunks = [rows for _, chunks in feed.segments(training_data.jax.random.key(0), 1) for rows in chunks]
     read = {bytes(row) for chunk in chunks for row in np.asarray(chunk.source.read(chunk.rows))}
     others = set(map(bytes, run_data.test)) | set(map(bytes, held_out))
     assert not read & others

@@ -316,7 +316,7 @@ def test_variables_that_the_log_joint_never_uses_are_named():
 def test_a_nan_during_training_halves_the_learning_rate():
     """Steps of 8 overshoot the posterior N(2, 0.1), to where the log joint is NaN; smaller ones do not."""
     setting = {"learning_rate": 8.0, "max_steps": 30, "progress": False}
-    words = r"The lower bound became nan at step \d+\. Went back to step 0 and halved the learning rate"
+    words = r"The lower bound became nan at step \d+\. Returned to step 0 and halved the learning rate"
     with pytest.warns(RuntimeWarning, match=words):
         fitted = fit_posterior(
             lambda v: jnp.where(v > 4, jnp.nan, dist.Normal(2, 0.1).log_prob(v)), "gaussian", variables=(), **setting

@@ -140,7 +140,7 @@ def test_only_the_last_few_are_kept(tmp_path):
 
 def test_two_runs_do_not_share_a_folder(tmp_path):
     checkpoints = Checkpoints(tmp_path, PURPOSE)
-    with checkpoints.locked(), pytest.raises(CheckpointError, match="another run is saved there right now"):
+    with checkpoints.locked(), pytest.raises(CheckpointError, match="another run is using it right now"):
         run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
     run(AEVB, checkpoints, epochs=1)
 
@@ -151,7 +151,7 @@ def test_a_damaged_file_is_passed_over(tmp_path):
     data = bytearray(newest.read_bytes())
     data[-5] ^= 1
     newest.write_bytes(data)
-    with pytest.warns(RuntimeWarning, match="damaged: its checksum is wrong. Going on from the one before"):
+    with pytest.warns(RuntimeWarning, match="damaged: its checksum is wrong. Resuming from the previous one"):
         found = run(AEVB, Checkpoints(tmp_path, PURPOSE))
     assert eqx.tree_equal(found.state, run(AEVB).state)
 
@@ -168,7 +168,7 @@ def test_what_cannot_be_read_now_is_not_taken_for_damaged(code, tmp_path, monkey
     for read in (lambda: run(AEVB, Checkpoints(tmp_path, PURPOSE)), lambda: samples_saved(tmp_path)):
         with pytest.raises(OSError, match=os.strerror(code)) as error:
             read()
-        assert "cannot be read now; it was left as it is" in error.value.__notes__[0]
+        assert "cannot be read at the moment; it was not changed" in error.value.__notes__[0]
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -186,7 +186,7 @@ def test_old_ones_that_cannot_be_removed_stay(tmp_path, monkeypatch):
 def test_an_argument_that_was_not_known_then_is_what_it_is_if_not_given():
     checkpoints = Checkpoints("run", {"arguments": {"a": 1, "new": None}})
     checkpoints._check_purpose({"format": FORMAT, "arguments": {"a": 1}}, "file")
-    with pytest.raises(CheckpointError, match="its arguments are others: new was 2, and is None now"):
+    with pytest.raises(CheckpointError, match="its arguments differ: new was 2, but is now None"):
         checkpoints._check_purpose({"format": FORMAT, "arguments": {"a": 1, "new": 2}}, "file")
 
 
@@ -197,7 +197,7 @@ def test_if_all_are_damaged_they_are_set_aside_and_new_ones_stay(tmp_path):
         path.write_bytes(path.read_bytes()[:-1])
     with pytest.warns(RuntimeWarning) as warned:
         found = run(AEVB, Checkpoints(tmp_path, PURPOSE, every=0.0))
-    assert "There is none before: starting again" in str(warned[-1].message)
+    assert "There is no other: starting again" in str(warned[-1].message)
     assert eqx.tree_equal(found.state, run(AEVB).state)
     assert {path.name for path in tmp_path.glob("damaged-*")} == {f"damaged-{path.name}" for path in damaged}
     assert samples_saved(tmp_path) == EPOCHS * len(ROWS)
@@ -249,7 +249,7 @@ def test_data_that_fail_are_a_moment_to_save(tmp_path):
 
 def test_fewer_epochs_than_were_done_are_said(tmp_path):
     whole = run(AEVB, Checkpoints(tmp_path, PURPOSE))
-    with pytest.warns(UserWarning, match=f"the run that was saved has {EPOCHS} epochs"):
+    with pytest.warns(UserWarning, match=f"the saved run has {EPOCHS} epochs"):
         found = run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
     assert eqx.tree_equal(found.state, whole.state)
 
@@ -266,9 +266,7 @@ def test_the_form_of_a_report_is_asked_for_once(tmp_path, monkeypatch):
 
 def test_another_runs_folder_is_refused(tmp_path):
     run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
-    with pytest.raises(
-        CheckpointError, match=r"its settings are others: latent_dim was 2, and is 3 now\. Choose another"
-    ):
+    with pytest.raises(CheckpointError, match=r"its settings differ: latent_dim was 2, but is now 3\. Choose another"):
         run(AEVB, Checkpoints(tmp_path, {**PURPOSE, "settings": {"latent_dim": 3}}), epochs=1)
 
 

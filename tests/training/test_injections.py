@@ -29,7 +29,7 @@ FIRST = {  # what goes bad first, and is to be named
     NOISE: r"The reconstruction term, log p\(x\|z\) became ",
     DECODER: r"The reconstruction term, log p\(x\|z\) became ",
     ENCODER: r"The encoder's q\(z\|x\) became nan",
-    OPTIMIZER: r"The optimizer's memory .*\.mu\[0\]\.decoder.* became infinite or nan",
+    OPTIMIZER: r"The optimizer's state .*\.mu\[0\]\.decoder.* became infinite or nan",
 }
 
 

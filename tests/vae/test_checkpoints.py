@@ -59,7 +59,7 @@ def test_another_part_of_ones_own_is_another_run(name, before, now, tmp_path):
     VAE(**short, **{name: before}).fit(X, checkpoint=tmp_path)
     VAE(**short, **{name: before}).fit(X, checkpoint=tmp_path)
     for other in ({name: now}, {}):
-        words = rf"belongs to another run: its (own parts|arguments) are others: {name} was"
+        words = rf"belongs to another run: its (own parts|arguments) differ: {name} was"
         with pytest.raises(ValueError, match=words):
             VAE(**short, **other).fit(X, checkpoint=tmp_path)
 

@@ -62,7 +62,7 @@ class BatchFeed:
         rows = self.head[: self._plan.samples_per_chunk]
         return self._source(rows), np.arange(len(rows))
 
-    def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
+    def segments(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Yield each pass, in parts if it is long."""
         numbers = count()
         for epoch in range(1, 1 + (1 if self.end == "end_of_data" else max_epochs)):

@@ -93,7 +93,7 @@ class FileFeed:
         held_out = [] if self.held_out is None else jax.tree.leaves(self.held_out[0].rows)
         return checksum([self.other_rows, *held_out], f"{tables} {self.checksum} {self.scale} {self.plan}")
 
-    def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
+    def segments(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Yield the epochs."""
         for epoch in self.plan.epochs(first, max_epochs):
             with closing(read_ahead(self._chunks(key, epoch))) as chunks:

@@ -1,8 +1,8 @@
-"""Starting values in closed form: a Gaussian model begins as the linear model that suits the data best.
+"""Initial values in closed form: a Gaussian model starts as the linear model that fits the data best.
 
-A linear-Gaussian model has its maximum likelihood in closed form (PCA), or by a few cheap iterations (factor analysis).
-A network of pairs of mirrored units computes any linear map exactly, since f(a) - f(-a) = a for these activations, so
-that a deep model can begin there, with its codes in use, and learn what is not linear.
+Maximum likelihood for a linear-Gaussian model is available in closed form (PCA), or by a few cheap iterations (factor
+analysis). A network with pairs of mirrored units computes any linear map exactly, because f(a) - f(-a) = a for these
+activations. A deep model can therefore start there, with its codes in use, and learn what is not linear.
 """
 
 import warnings
@@ -19,9 +19,9 @@ from aevb.networks import MLP
 
 MIRRORED = ("gelu", "relu", "silu", "softplus", "identity")  # activations with f(a) - f(-a) = a, or a multiple of it
 NUM_FOLDS = 5
-MAX_ROWS = 2000  # that the linear model is fitted to
-MAX_FACTOR_ANALYSIS = 100  # columns; beyond, its iterations take too long, and PCA stands for it
-MIN_VARIANCE = 1e-4  # of what the factors leave of a standardized column
+MAX_ROWS = 2000  # for fitting the linear model
+MAX_FACTOR_ANALYSIS = 100  # columns; with more, its iterations take too long, and PCA is used
+MIN_VARIANCE = 1e-4  # of the residual of a standardized column
 
 
 class LinearModel(NamedTuple):
@@ -33,20 +33,20 @@ class LinearModel(NamedTuple):
 
     @property
     def posterior_precisions(self) -> np.ndarray:
-        """Of each latent variable given x, (J,)."""
+        """Precision of each latent variable given x, (J,)."""
         return 1 + np.sum(self.weight**2 / self.variances[:, None], axis=0)
 
 
 def start_linear(
     models: tuple[GenerativeModel, RecognitionModel], rows: np.ndarray
 ) -> tuple[GenerativeModel, RecognitionModel]:
-    """Return the models with weights that make them the best linear model of the rows, where that is possible.
+    """Return the models with weights that make them the best linear model of the rows, if possible.
 
-    It is possible for Gaussian encoders and decoders with standardized columns, mirrored activations and hidden layers
-    of at least twice the latent variables; other models come back as they are.
+    It is possible for Gaussian encoders and decoders with standardized columns, mirrored activations, and hidden layers
+    at least twice as wide as the number of latent variables; other models are returned unchanged.
 
     Args:
-        models: The pair (generative, recognition), with starting values.
+        models: The pair (generative, recognition), with initial values.
         rows: (n, D), in the units of the data.
     """
     generative, recognition = models
@@ -83,11 +83,11 @@ def _is_wide_enough(network, rank):
 
 
 def fit_linear(rows: np.ndarray, latent_dim: int) -> LinearModel:
-    """Return factor analysis or PCA, with J factors or half as many: what cross-validation on the rows prefers.
+    """Return factor analysis or PCA, with J factors or half as many, chosen by cross-validation on the rows.
 
     Args:
         rows: (n, D), standardized.
-        latent_dim: J; superfluous columns of the weight are zero.
+        latent_dim: J; unused columns of the weight are zero.
     """
     from sklearn.decomposition import PCA, FactorAnalysis
     from sklearn.model_selection import KFold, cross_val_score
@@ -103,7 +103,7 @@ def fit_linear(rows: np.ndarray, latent_dim: int) -> LinearModel:
         candidates += [FactorAnalysis(count, svd_method="lapack", max_iter=200) for count in counts]
     folds = KFold(NUM_FOLDS, shuffle=True, random_state=0)
     with warnings.catch_warnings(), threadpool_limits(1):  # small matrices: threads would mostly wait for each other
-        warnings.simplefilter("ignore")  # of iterations that did not converge
+        warnings.simplefilter("ignore")  # about iterations that did not converge
         scores = [np.mean(cross_val_score(model, rows, cv=folds)) for model in candidates]
         best = candidates[int(np.argmax(scores))]
         if isinstance(best, FactorAnalysis):
@@ -113,7 +113,7 @@ def fit_linear(rows: np.ndarray, latent_dim: int) -> LinearModel:
 
 
 def _diagonal(fitted, data_dim, latent_dim) -> LinearModel:
-    """Return the model turned so that the posterior's covariance is diagonal, which leaves p(x) as it is."""
+    """Return the model rotated so that the posterior's covariance is diagonal, which does not change p(x)."""
     variances = np.maximum(np.broadcast_to(fitted.noise_variance_, data_dim), MIN_VARIANCE)
     weight = fitted.components_.T
     if hasattr(fitted, "explained_variance_"):  # PCA's components have length one
@@ -128,11 +128,11 @@ def _diagonal(fitted, data_dim, latent_dim) -> LinearModel:
 def linear_network(network, matrix: np.ndarray, bias: np.ndarray):
     """Return a network of the same shape that computes ``matrix @ x + bias``.
 
-    In each hidden layer the first units are pairs that pass on the coordinates of x that count; the others keep their
-    starting values, and the last layer does not read them yet.
+    In each hidden layer, the first units are pairs that pass on the relevant coordinates of x; the others keep their
+    initial values, and the last layer does not read them yet.
 
     Args:
-        network: An MLP with an activation of ``MIRRORED``, or without hidden layers.
+        network: An MLP with an activation in ``MIRRORED``, or without hidden layers.
         matrix: (out, in).
         bias: (out,).
     """

@@ -1,4 +1,4 @@
-"""Training: the compiled loop, what feeds it and what watches over it."""
+"""Training: the compiled loop, its data feeds, checkpoints and diagnosis."""
 
 from aevb.training.evaluation import bound_terms, lower_bounds, rowwise
 from aevb.training.feed import Chunk, ChunkPlan, Feed, Resident, read_ahead

@@ -1,33 +1,35 @@
-"""How much work a run gets: batch size, epochs, patience and held-out rows that suit the number of rows.
+"""How much work a run does: batch size, epochs, patience and held-out rows for a given number of rows.
 
-With few rows an epoch is a step or two, so what is left to be chosen is counted in steps.
+With few rows an epoch is only a step or two, so automatic choices are counted in steps.
 """
 
 from typing import NamedTuple
 
 AUTO = "auto"
-MAX_EPOCHS = 100  # at least so many, and
-MAX_STEPS = 10_000  # at least so many steps, if held-out rows can end the run earlier
-PATIENCE_EPOCHS = 10  # likewise
-PATIENCE_STEPS = 1_000
-STEPS_PER_ROW = 50  # of the history, at least: held-out rows are judged that often
-SMALL = 1_000  # rows; with fewer, batches are smaller, more rows are held out, and these are learned from in the end
-SMALL_PRECISION = 10.0  # of the parameters' prior
-BATCH_SIZES = 32, 100
-HELD_OUT_SHARES = 0.1, 0.2  # of many and of few rows
-MIN_ROWS = 20  # with fewer nothing is held out
+MAX_EPOCHS = 100  # the automatic max_epochs is at least this, and
+MAX_STEPS = 10_000  # at least this many steps, if held-out rows can end the run earlier
+PATIENCE_EPOCHS = 10  # the automatic patience is at least this, and
+PATIENCE_STEPS = 1_000  # at least this many steps
+STEPS_PER_ROW = 50  # at least, per row of the history: held-out rows are evaluated that often
+SMALL = (
+    1_000  # rows; with fewer, batches are smaller, more rows are held out, and these are used for training at the end
+)
+SMALL_PRECISION = 10.0  # of the parameters' prior, with few rows
+BATCH_SIZES = 32, 100  # smallest and largest
+HELD_OUT_SHARES = 0.1, 0.2  # with many rows, and with few
+MIN_ROWS = 20  # with fewer, nothing is held out
 
 
 class Patience(NamedTuple):
-    """How long a run goes on without a better held-out bound."""
+    """How long a run continues without a better held-out bound."""
 
-    rows: int | None  # of the history; None: to the end
+    rows: int | None  # of the history; None: without limit
     num_reductions: int = 0  # of the learning rate, each from the best state, before the run ends
     judges_start: bool = False  # whether the start can be the best state
 
 
 class Budget(NamedTuple):
-    """What a run may take."""
+    """Limits of a run."""
 
     max_epochs: int
     epochs_per_row: int  # of the history
@@ -35,7 +37,7 @@ class Budget(NamedTuple):
 
 
 def batch_size_for(num_rows: int | None, batch_size: int | str) -> int:
-    """Return M: what was given, or a tenth of the rows, from 32 to 100; 100 if their number is unknown.
+    """Return M: the given value, or a tenth of the rows, from 32 to 100; 100 if their number is unknown.
 
     Example:
         >>> [batch_size_for(n, "auto") for n in (20, 150, 569, 50_000, None)]
@@ -48,7 +50,7 @@ def batch_size_for(num_rows: int | None, batch_size: int | str) -> int:
 
 
 def num_held_out(num_rows: int, fraction: float | str, most: int | None = None) -> int:
-    """Return how many rows are held out: the fraction given, or a tenth, with few rows up to a fifth.
+    """Return how many rows are held out: the given fraction, or a tenth; with few rows up to a fifth.
 
     Example:
         >>> [num_held_out(n, "auto") for n in (15, 40, 150, 700, 50_000)], num_held_out(90, 0.1)
@@ -56,17 +58,17 @@ def num_held_out(num_rows: int, fraction: float | str, most: int | None = None) 
     """
     most = num_rows if most is None else most
     if fraction != AUTO:
-        wanted = min(int(fraction * num_rows), most)
-        return wanted if wanted >= 10 else 0
+        requested = min(int(fraction * num_rows), most)
+        return requested if requested >= 10 else 0
     few, many = HELD_OUT_SHARES
-    wanted = max(int(few * num_rows), min(int(many * num_rows), SMALL // 10))
-    return min(wanted, most) if num_rows >= MIN_ROWS else 0
+    chosen = max(int(few * num_rows), min(int(many * num_rows), SMALL // 10))
+    return min(chosen, most) if num_rows >= MIN_ROWS else 0
 
 
 def prior_precision(num_rows: int | None, prior: str | None, *, is_standardized: bool) -> float:
-    """Return the precision of the parameters' prior: 1, or 10 with few rows; 0 for none, or if N is unknown.
+    """Return the precision of the parameters' prior: 1, or 10 with few rows; 0 without a prior, or if N is unknown.
 
-    The narrower one is for standardized columns: the logits of binary ones need larger weights.
+    The narrower prior is for standardized columns: the logits of binary columns need larger weights.
 
     Example:
         >>> prior_precision(200, "auto", is_standardized=True), prior_precision(200, "normal", is_standardized=True)
@@ -82,12 +84,12 @@ def prior_precision(num_rows: int | None, prior: str | None, *, is_standardized:
 def budget_for(
     steps_per_epoch: int, max_epochs: int | str, patience: int | str | None, *, is_judged: bool, may_repeat: bool
 ) -> Budget:
-    """Return what a run may take.
+    """Return the limits of a run.
 
     Args:
-        steps_per_epoch: Of the training rows.
-        max_epochs: Given, or ``"auto"``.
-        patience: Epochs, ``"auto"``, or None for never.
+        steps_per_epoch: Steps in a pass through the training rows.
+        max_epochs: A number, or ``"auto"``.
+        patience: Epochs, ``"auto"``, or None for no limit.
         is_judged: Whether rows are held out.
         may_repeat: Whether several epochs may be one row of the history.
 

@@ -1,4 +1,4 @@
-"""Runs on disk: a file for each of the last moments at which a run was saved, there whole or not at all."""
+"""Checkpoints of runs: one file for each of the last saves, written atomically."""
 
 import json
 import math
@@ -24,20 +24,20 @@ from aevb.files import parse_json, plain, written_whole
 from aevb.models.parameters import named_leaves
 from aevb.training.position import Position
 
-FORMAT = 3  # to be raised with every change of what a position holds, or of what a chunk is
-_ARRAYS = ("state", "best_state", "reports")  # of a position; all else is plain numbers
+FORMAT = 3  # raise it with every change to the contents of a position or a chunk
+_ARRAYS = ("state", "best_state", "reports")  # of a position; everything else is plain numbers
 
 
 class CheckpointError(ValueError):
-    """A file holds no state, a damaged one, or one of another learner."""
+    """A file contains no state, a damaged one, or one of another learner."""
 
 
 class SaveError(Exception):
-    """A run could not be saved; `cause` is the system's error, with a note of what is there still."""
+    """A run could not be saved; `cause` is the system's error, with a note that earlier checkpoints are intact."""
 
     def __init__(self, cause: OSError, folder: Path):
         super().__init__(str(cause))
-        cause.add_note(f"The run could not be saved in {folder}; what was saved there before is as it was.")
+        cause.add_note(f"The run could not be saved in {folder}; earlier checkpoints there are intact.")
         self.cause = cause
 
 
@@ -45,12 +45,12 @@ class SaveError(Exception):
 
 
 def write_state(path, state, about: dict[str, Any]) -> None:
-    """Write a pytree of arrays, and what is to be known about it, in place of what was there.
+    """Write a pytree of arrays and its description, replacing an existing file.
 
     Args:
-        path: Where the file shall be.
+        path: Path of the file.
         state: The arrays.
-        about: What JSON can hold.
+        about: The description, which must be valid JSON.
     """
     arrays = {name: np.asarray(leaf) for name, leaf in named_leaves(state)}
     text = json.dumps(about, allow_nan=False)
@@ -60,23 +60,23 @@ def write_state(path, state, about: dict[str, Any]) -> None:
 
 
 def read_about(path) -> dict[str, Any]:
-    """Return what a file says about its state.
+    """Return the description of the state in a file.
 
     Raises:
-        CheckpointError: There is no such file, or it holds no state.
+        CheckpointError: There is no such file, or it contains no state.
     """
     return _read(path)[1]
 
 
 def read_state(path, like):
-    """Return the state of a file.
+    """Return the state in a file.
 
     Args:
-        path: Where the file is.
-        like: A state of the same form; its numbers play no part.
+        path: Path of the file.
+        like: A state with the same structure, shapes and types; its values are ignored.
 
     Raises:
-        CheckpointError: There is no such file, or its state has another form.
+        CheckpointError: There is no such file, or its state has another structure.
     """
     return _in_form_of(like, _read(path)[0], path)
 
@@ -86,7 +86,9 @@ def _in_form_of(like, arrays, path):
     for name, leaf in named_leaves(like):
         array, dtype = arrays.get(name), canonicalize_dtype(leaf.dtype)  # NumPyro has constants in float64
         if array is None or array.shape != np.shape(leaf) or array.dtype != dtype:
-            raise CheckpointError(f"{path} holds another learner's state: {name} is missing or of another form.")
+            raise CheckpointError(
+                f"{path} contains another learner's state: {name} is missing, or has another shape or type."
+            )
         leaves.append(on_device(array))
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
@@ -109,9 +111,9 @@ def _bytes_of(path):
     try:
         return Path(path).read_bytes()
     except FileNotFoundError as error:
-        raise CheckpointError(f"{path} is not there.") from error
-    except OSError as error:  # which says nothing of the file: it may be good
-        error.add_note(f"The checkpoint {path} cannot be read now; it was left as it is.")
+        raise CheckpointError(f"{path} does not exist.") from error
+    except OSError as error:  # the file itself may be good
+        error.add_note(f"The checkpoint {path} cannot be read at the moment; it was not changed.")
         raise
 
 
@@ -124,14 +126,15 @@ def _checksum(arrays, text):
 
 
 class Checkpoints:
-    """The last moments of a run, in a folder.
+    """The last checkpoints of a run, in a folder.
 
-    Each file holds the run's last and its best state, so any of them is enough to go on from.
+    Each file contains the run's latest and best states; any one of them is enough to resume.
 
     Args:
-        folder: Where they are kept.
-        purpose: What the run is: its settings and a checksum of its data. Checkpoints of another run are refused.
-        every: Seconds between two of them; 0 for one after each chunk.
+        folder: Where they are stored.
+        purpose: What identifies the run: its settings and a checksum of its data. Checkpoints of other runs are
+            refused.
+        every: Seconds between checkpoints; 0 for one after each chunk.
         keep: How many are kept.
     """
 
@@ -143,34 +146,34 @@ class Checkpoints:
 
     @contextmanager
     def locked(self) -> Iterator["Checkpoints"]:
-        """Keep the folder for this run as long as the block runs; a process that dies gives it back.
+        """Lock the folder for this run during the block; the lock of a process that dies is released.
 
         Raises:
-            CheckpointError: Another run has it.
+            CheckpointError: Another run has locked it.
         """
         with locked(self.folder):
-            for scratch in self.folder.glob(".chunk-*"):  # of a save that was killed
+            for scratch in self.folder.glob(".chunk-*"):  # left by a process killed while saving
                 scratch.unlink(missing_ok=True)
             yield self
 
     def newest(self, start: Position, report_like: Callable[[int], Any]) -> Position:
         """Return the newest position that can be read, or the start of the run if there is none.
 
-        Files that are damaged are set aside with a warning.
+        Damaged files are renamed, with a warning.
 
         Args:
-            start: Of the run; its state has the form of those in the files.
-            report_like: From a number of steps to a report of its form.
+            start: The start of the run; its state has the same structure as those in the files.
+            report_like: Function from a number of steps to a report with the structure of theirs.
 
         Raises:
-            CheckpointError: The files are those of another run.
+            CheckpointError: The files belong to another run.
         """
         for path in reversed(paths := _saved(self.folder)):
             try:
                 arrays, about = _read(path)
             except CheckpointError as error:
-                before = "Going on from the one before" if path != paths[0] else "There is none before: starting again"
-                path.replace(path.with_name(f"damaged-{path.name}"))  # or it would be taken for the newest, for ever
+                before = "Resuming from the previous one" if path != paths[0] else "There is no other: starting again"
+                path.replace(path.with_name(f"damaged-{path.name}"))  # otherwise it would always be the newest
                 warnings.warn(f"{error} {before}; it is kept as damaged-{path.name}.", RuntimeWarning, stacklevel=2)
                 continue
             self._check_purpose(about["purpose"], path)
@@ -180,15 +183,15 @@ class Checkpoints:
         return start
 
     def offer(self, position: Position) -> None:
-        """Save a position if the last one was saved long enough ago."""
+        """Save a position if the last save was long enough ago."""
         if time.perf_counter() - self._last >= self._every:
             self.save(position)
 
     def save(self, position: Position) -> None:
-        """Save a position, and remove those that are too old.
+        """Save a position, and delete the oldest ones.
 
         Raises:
-            SaveError: The system refuses.
+            SaveError: The file system reports an error.
         """
         try:
             self._save(position)
@@ -203,7 +206,7 @@ class Checkpoints:
         write_state(
             self.folder / f"chunk-{position.next_chunk:09}-{len(position.history):06}.safetensors", arrays, about
         )
-        with suppress(OSError):  # it is saved; old ones that stay harm nobody
+        with suppress(OSError):  # it is saved; old files do no harm
             keep_last(self.folder, self._keep)
         self._last = time.perf_counter()
 
@@ -212,30 +215,30 @@ class Checkpoints:
             if (difference := _difference(name, found.get(name), value)) is not None:
                 raise CheckpointError(
                     f"{path} belongs to another run: its {difference}. "
-                    "Choose another folder, or go on with the same settings and data."
+                    "Choose another folder, or resume with the same settings and data."
                 )
 
 
 @contextmanager
 def locked(folder) -> Iterator[None]:
-    """Keep a folder for this process as long as the block runs; a process that dies gives it back.
+    """Lock a folder for this process during the block; the lock of a process that dies is released.
 
     Raises:
-        CheckpointError: Another one has it.
+        CheckpointError: Another process has locked it.
     """
     from filelock import FileLock, Timeout
 
     Path(folder).mkdir(parents=True, exist_ok=True)
-    # A soft lock, which the process has to remove, would outlive one that is killed.
+    # A soft lock, which the process itself must remove, would outlive a killed process.
     lock = FileLock(Path(folder) / ".lock", timeout=0, fallback_to_soft=False)
     try:
         lock.acquire()
     except Timeout:
         raise CheckpointError(
-            f"{folder}: another run is saved there right now. Wait for its end, or choose another folder."
+            f"{folder}: another run is using it right now. Wait until it ends, or choose another folder."
         ) from None
-    except (OSError, NotImplementedError) as error:  # of a file system without locks
-        message = f"{folder} cannot be locked ({error}): make sure that no other run is saved there."
+    except (OSError, NotImplementedError) as error:  # on a file system without locks
+        message = f"{folder} cannot be locked ({error}): make sure that no other run uses it."
         warnings.warn(message, RuntimeWarning, stacklevel=3)
     try:
         yield
@@ -243,15 +246,15 @@ def locked(folder) -> Iterator[None]:
         lock.release()
 
 
-def mark_of_network(network) -> str:
-    """Return what tells a network or distribution of the user's own from another: a checksum of its numbers."""
+def network_fingerprint(network) -> str:
+    """Return what identifies a user-defined network or distribution: a checksum of its arrays."""
     return checksum(np.asarray(leaf) for leaf in jax.tree.leaves(network) if eqx.is_array_like(leaf))
 
 
-def mark_of_optimizer(optimizer) -> str:
-    """Return what tells an optimizer of the user's own from another: its first updates.
+def optimizer_fingerprint(optimizer) -> str:
+    """Return what identifies a user-defined optimizer: its first updates.
 
-    A schedule that is another one only later is not told, nor are optimizers made for parameters of certain names.
+    It does not distinguish schedules that differ only later, nor optimizers for parameters with particular names.
     """
     parameters, updates = jnp.linspace(-1.0, 1.0, 3), []
     try:
@@ -265,7 +268,7 @@ def mark_of_optimizer(optimizer) -> str:
 
 
 def samples_saved(folder) -> int:
-    """Return how many samples the run of a folder had seen when it was saved last; 0 if it never was."""
+    """Return how many samples the run in a folder had seen at its last save; 0 if it was never saved."""
     for path in reversed(_saved(folder)):
         with suppress(CheckpointError):
             return read_about(path)["numbers"]["samples"]
@@ -273,27 +276,27 @@ def samples_saved(folder) -> int:
 
 
 def keep_last(folder, number: int) -> None:
-    """Remove all but so many of the newest checkpoints."""
+    """Delete all but this many of the newest checkpoints."""
     for path in _saved(folder)[:-number]:
         path.unlink(missing_ok=True)
 
 
 def _saved(folder):
-    """Return the checkpoints of a folder, the newest at the end."""
+    """Return the checkpoints in a folder, the newest last."""
     return sorted(Path(folder).glob("chunk-*.safetensors"))
 
 
 def _difference(name, before, now):
-    """Say in which of its parts something is another one, or None; what is not there counts as None."""
+    """Return how two values differ, in words, or None if they are equal; a missing entry counts as None."""
     if isinstance(before, dict) and isinstance(now, dict):
         part = next((part for part in {**now, **before} if before.get(part) != now.get(part)), None)
         if part is None:
             return None
-        name, before, now = f"{name} are others: {part}", before.get(part), now.get(part)
-    return f"{name} was {shown(before)}, and is {shown(now)} now" if before != now else None
+        name, before, now = f"{name} differ: {part}", before.get(part), now.get(part)
+    return f"{name} was {shown(before)}, but is now {shown(now)}" if before != now else None
 
 
 def _with_nan(numbers):
-    """JSON knows no infinite numbers, and a held-out bound of hostile rows may be one: it comes back as nan."""
+    """Replace None by NaN: JSON has no infinity, and the bound of extreme held-out rows may be infinite."""
     rows = [{name: math.nan if value is None else value for name, value in row.items()} for row in numbers["history"]]
     return {**numbers, "history": tuple(rows)}

@@ -1,4 +1,4 @@
-"""What went wrong first, when a number in training is none."""
+"""Find what went wrong first when a number in training becomes NaN or infinite."""
 
 from functools import partial
 
@@ -21,13 +21,13 @@ _TERMS = {  # in the order in which they are computed
 
 
 class DivergedError(FloatingPointError):
-    """A number in training became infinite or none.
+    """A number in training became NaN or infinite.
 
     Args:
-        step: Of the run, from 0.
+        step: Step of the run, from 0.
         what: Which number, in words.
-        rows: Numbers of the training rows of that step, if they are known.
-        of: What these rows are counted in.
+        rows: Indices of the training rows in that step, if known.
+        of: The data that these indices refer to.
     """
 
     def __init__(self, step: int, what: str, rows: np.ndarray | None = None, of: str = "the data"):
@@ -36,7 +36,7 @@ class DivergedError(FloatingPointError):
 
 
 def check_finite(report, state, first_step: int) -> None:
-    """Raise if a number that a chunk reported, or one of the state after it, is none."""
+    """Raise an error if a number in a chunk's report, or in the state after it, is NaN or infinite."""
     values = np.asarray(report[0])
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
@@ -47,7 +47,7 @@ def check_finite(report, state, first_step: int) -> None:
 
 
 def first_bad(arrays) -> str | None:
-    """Return the name of the first array of a pytree that is not finite everywhere."""
+    """Return the name of the first array in a pytree that contains NaN or infinity."""
     for name, leaf in named_leaves(arrays):
         if jnp.issubdtype(leaf.dtype, jnp.inexact) and not np.isfinite(leaf).all():
             return name
@@ -55,15 +55,15 @@ def first_bad(arrays) -> str | None:
 
 
 def diagnose(error: DivergedError, learner, state, chunk, noise_key, first_step: int) -> DivergedError:
-    """Go through a chunk again, a step at a time, and return an error that names the first number that went bad.
+    """Repeat a chunk step by step, and return an error that names the first number that became NaN or infinite.
 
     Args:
-        error: What was noticed after the chunk; it is given back if the steps, one by one, do not fail.
-        learner: That failed.
-        state: Before the chunk.
-        chunk: In which it failed.
-        noise_key: Of the run.
-        first_step: Of the chunk.
+        error: The error found after the chunk; it is returned if no single step fails.
+        learner: The learner that failed.
+        state: The state before the chunk.
+        chunk: The chunk in which it failed.
+        noise_key: Noise key of the run.
+        first_step: First step of the chunk.
     """
     run = partial(_one_step, learner=learner, plan=chunk.plan)
     for number in range(chunk.plan.num_steps):
@@ -83,14 +83,14 @@ def diagnose(error: DivergedError, learner, state, chunk, noise_key, first_step:
 
 @partial(jax.jit, static_argnames=("learner", "plan"))
 def _one_step(state, source, rows, order, noise_key, chunk_number, number, *, learner, plan):
-    """Do one step of a chunk; return the state after it, its report, and the numbers of its rows."""
+    """Do one step of a chunk; return the state after it, its report, and the indices of its rows."""
     inputs, step = chunk_steps(state, source, rows, order, noise_key, chunk_number, learner=learner, plan=plan)
     here = jax.tree.map(lambda leaf: leaf[number], inputs)
     return *step(state, here), rows[here[0]]
 
 
 def _terms(learner, state, source, rows):
-    """Return what a step computes, by draws of its own: of each of these rows, and of the parameters' prior."""
+    """Return the terms that a step computes, with new draws: for each of these rows, and for the parameters' prior."""
     from aevb.estimators import sgvb_a
     from aevb.training.evaluation import bound_terms, rowwise
 
@@ -100,16 +100,16 @@ def _terms(learner, state, source, rows):
         return terms
     data = source, rows, jax.random.key(0)
     bound = bound_terms(generative, recognition, *data, learner.row_bound.estimator)
-    # Of a bound that has no such terms, they are those of estimator A.
+    # For a bound without these terms, use those of estimator A.
     parts = bound if bound.reconstruction is not None else bound_terms(generative, recognition, *data, sgvb_a)
     terms |= parts._asdict() | {"lower_bound": bound.lower_bound}
-    if learner.needs_encoder:  # else q(z) is found by ascent
+    if learner.needs_encoder:  # otherwise q(z) is found by gradient ascent
         terms["posterior"] = rowwise(_size_of_draw, recognition, *data)
     return terms
 
 
 def _size_of_draw(recognition, x, key):
-    """Return the largest number of a draw from q(z|x); nan if q is made of such, even where a draw would not tell."""
+    """Return the largest number in a draw from q(z|x); NaN if q has NaN parameters, even if the draw is finite."""
     q = recognition(x)
     leaves = [leaf for leaf in jax.tree.leaves(q) if eqx.is_inexact_array(leaf)]
     is_nan = jnp.array([jnp.isnan(leaf).any() for leaf in leaves]).any()
@@ -117,7 +117,7 @@ def _size_of_draw(recognition, x, key):
 
 
 def _bad_term(values):
-    """Name the first term that is not finite, and what it is; a whole comes after its parts."""
+    """Return the name and value of the first term that is not finite; a sum comes after its parts."""
     for name in (*_TERMS, *(name for name in values if name not in _TERMS)):
         value = np.asarray(values.get(name, 0.0))
         if not np.isfinite(value).all():
@@ -127,11 +127,11 @@ def _bad_term(values):
 
 
 def _bad_array(state):
-    """Name the first array that a step changes which is not finite: a layer, by its gradient, or an optimizer's memory.
+    """Return the name of the first array of the state that is not finite: a parameter, or the optimizer's state.
 
-    What is infinite in an optimizer's memory makes the next step nothing or everything.
+    An infinite number in the optimizer's state would make the next update zero or infinite.
     """
-    changing = {"The gradient of ": state.parameters, "The optimizer's memory ": getattr(state, "optimizer_state", ())}
+    changing = {"The gradient of ": state.parameters, "The optimizer's state ": getattr(state, "optimizer_state", ())}
     changing["The learner's memory "] = getattr(state, "memory", ())
     for words, arrays in changing.items():
         if (name := first_bad(arrays)) is not None:
@@ -143,7 +143,7 @@ def _bad_array(state):
 
 
 def _are_bad(terms, rows):
-    """Return which rows of the step have a bad bound of their own; all of them if that cannot be told."""
+    """Return which rows of the step have a bound that is not finite; all of them if there are none."""
     bad = ~np.isfinite(terms.get("lower_bound", np.zeros(len(rows))))
     return bad if bad.any() else np.ones(len(rows), bool)
 

@@ -1,4 +1,4 @@
-"""Functions of single datapoints applied to many, in batches of one shape."""
+"""Apply functions of single datapoints to many, in batches of one shape."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -13,21 +13,22 @@ from aevb.estimators import Terms, with_terms
 from aevb.models import join, split
 from aevb.training.source import Source
 
-BATCH = 256  # every call is padded to this many rows: one compiled program, and results free of the company a row is in
+BATCH = 256  # every call is padded to this many rows: one compiled program, and results independent of the other rows
 
 
 def rowwise(function: Callable, model, source: Source, rows: np.ndarray, *arguments) -> Any:
     """Return ``function(model, x, *arguments)`` for each of the given rows of the source, stacked.
 
-    The function is compiled once for each model structure, and should be a module-level one, to be found again.
+    The function is compiled once per model structure; it should be a module-level function, so that the compiled
+    program is reused.
     """
     parameters, constants, skeleton = split(model)
     run = partial(_run_batch, function=function, skeleton=skeleton)
     stored = jax.tree.map(np.asarray, source.rows)
     results = []
     for start in range(0, len(rows), BATCH):
-        numbers = np.resize(rows[start : start + BATCH], BATCH)  # the last one repeats itself to fill up
-        # The program sees a batch alone: with the source, it would be one for each N.
+        numbers = np.resize(rows[start : start + BATCH], BATCH)  # the last batch repeats rows to fill up
+        # The program sees only a batch: with the whole source, there would be one program for each N.
         batch = Source(jax.tree.map(lambda array: array[numbers], stored), source.conversion)  # noqa: B023
         results.append(run((parameters, constants), batch, arguments))
     return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(rows)], *results)
@@ -53,14 +54,14 @@ def bound_terms(
 ) -> Terms:
     """Return the estimated lower bound of each row, and the bound's two terms, in nats.
 
-    The noise is a function of the key and of the datapoint itself, so that a value depends neither on the order of the
-    rows nor on which others are there.
+    The noise is a function of the key and of the datapoint itself: a value does not depend on the order of the rows or
+    on the other rows.
     """
     terms_of_row = _terms_of_row(estimator, num_samples)
     return rowwise(terms_of_row, (generative, recognition), source, rows, key)
 
 
-@cache  # the same function for the same arguments, so that its compiled program is found again
+@cache  # the same function for the same arguments, so that its compiled program is reused
 def _terms_of_row(estimator, num_samples):
     def terms_of_row(models, x, key):
         generative, recognition = models

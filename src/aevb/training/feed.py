@@ -1,7 +1,7 @@
-"""Where the chunks of a run come from: rows that lie on the device, or rows read ahead in a thread.
+"""Feeds provide the chunks of a run: rows on the device, or rows read ahead in a thread.
 
-A feed says which rows each chunk holds and in which order they are visited, as a function of the run's key and the
-chunk's number. The loop asks for nothing else, and one compiled program serves all feeds.
+A feed decides which rows each chunk contains and in which order they are visited, as a function of the run's key and
+the chunk's number. The loop needs nothing else, and one compiled program serves all feeds.
 """
 
 import queue
@@ -17,7 +17,7 @@ from jax import Array
 from aevb.arrays import checksum, num_rows, on_device
 from aevb.training.source import Source
 
-MAX_CHUNK_STEPS = 250  # about a second of the paper's network: short enough to feel alive
+MAX_CHUNK_STEPS = 250  # about a second with the paper's network: short enough to feel responsive
 READ_AHEAD = 2  # chunks that wait for the device
 
 T = TypeVar("T")
@@ -25,30 +25,30 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ChunkPlan:
-    """How an epoch is cut into chunks of equal length, so that one compiled program serves them all."""
+    """How an epoch is split into chunks of equal length, so that one compiled program serves them all."""
 
     batch_size: int
-    num_steps: int  # of a chunk
-    num_chunks: int  # of an epoch
+    num_steps: int  # per chunk
+    num_chunks: int  # per epoch
 
     @classmethod
     def of(cls, num_rows: int, batch_size: int, max_steps: int | None = None) -> "ChunkPlan":
-        """Return the plan for this many rows, with at most `max_steps` steps a chunk."""
+        """Return the plan for this many rows, with at most `max_steps` steps per chunk."""
         steps = max(num_rows // batch_size, 1)
         left_over = num_rows - steps * batch_size
-        # Rather smaller batches than many rows unread, unless these would leave more: of 11 rows, 6 steps read 6.
+        # Use smaller batches instead of leaving many rows unread, unless that leaves more: of 11 rows, 6 steps read 6.
         if left_over > num_rows / 20 and num_rows % (steps + 1) < left_over:
             steps += 1
         num_chunks = -(-steps // (max_steps or MAX_CHUNK_STEPS))
-        # The few rows left over sit this epoch out; each epoch leaves out others.
+        # The few rows left over are not used in this epoch; each epoch leaves out different ones.
         return cls(min(batch_size, num_rows // steps), steps // num_chunks, num_chunks)
 
     def chunks_of(self, epoch: int) -> range:
-        """Return the numbers of an epoch's chunks, counted from the beginning of the run."""
+        """Return the numbers of an epoch's chunks, counted from the start of the run."""
         return range(epoch * self.num_chunks, (epoch + 1) * self.num_chunks)
 
     def epochs(self, first: int, max_epochs: int) -> range:
-        """Return the epochs (from 0) from the one that a chunk ends or is in."""
+        """Return the epochs (from 0), starting with the one that contains the chunk before `first`."""
         return range(max(first - 1, 0) // self.num_chunks, max_epochs)
 
     @property
@@ -63,7 +63,7 @@ class ChunkPlan:
 
 
 class RowNames(NamedTuple):
-    """What the rows of a chunk's source are called in messages."""
+    """How the rows of a chunk's source are named in messages."""
 
     numbers: np.ndarray | None = None  # from 0; None: as in the source
     of: str = "the data"  # empty: a step reads all data, and its rows are not to blame
@@ -75,66 +75,66 @@ ROWS_OF_THE_DATA = RowNames()
 class Chunk(NamedTuple):
     """The data of one compiled call."""
 
-    number: int  # from the beginning of the run; the noise is a function of it
+    number: int  # from the start of the run; the noise is a function of it
     plan: ChunkPlan
     source: Source
-    rows: Array  # numbers of the training rows in the source
-    order: Array  # in which their places are visited
-    names: RowNames = ROWS_OF_THE_DATA  # no compiled program sees them
+    rows: Array  # indices of the training rows in the source
+    order: Array  # the order in which they are visited, as indices of `rows`
+    names: RowNames = ROWS_OF_THE_DATA  # not visible to compiled programs
 
 
 class Feed(Protocol):
-    """What the training loop asks of data."""
+    """What the training loop needs from data."""
 
     @property
     def num_rows(self) -> int | None:
-        """N; None if nobody knows."""
+        """N; None if unknown."""
         ...
 
     @property
     def held_out(self) -> tuple[Source, np.ndarray] | None:
-        """The rows that judge convergence, and their numbers."""
+        """The source and the indices of the rows that decide convergence."""
         ...
 
     @property
     def end(self) -> str:
-        """Why a run ends that nothing else has ended."""
+        """The reason for stopping when the data or epochs are used up."""
         ...
 
     @property
     def fingerprint(self) -> str | None:
-        """A checksum by which the same data are known again; None if they cannot be had again."""
+        """A checksum that identifies the data; None if they cannot be read again."""
         ...
 
     def samples(self, max_epochs: int) -> int | None:
-        """Return how many samples a run sees at the most; None if nobody knows."""
+        """Return the maximum number of samples in a run; None if unknown."""
         ...
 
     def first(self) -> tuple[Source, np.ndarray]:
-        """Return rows to choose a step size by, and their numbers."""
+        """Return rows for choosing a step size, and their indices."""
         ...
 
-    def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
-        """Give what becomes one row of the history, one after the other: its epoch (from 1) and its chunks.
+    def segments(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
+        """Yield the segments of a run, one per row of the history: its epoch (from 1) and its chunks.
 
-        There is at least one chunk in each. A run that goes on from the chunk `first` needs none before the stretch
-        that this chunk is in or follows.
+        Each has at least one chunk. A run resumed at the chunk `first` skips the segments before the one that this
+        chunk is in or follows.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Resident:
-    """Rows on the device, shuffled anew for each epoch.
+    """Rows on the device, reshuffled in each epoch.
 
     Args:
         source: The data.
-        train_rows: Numbers of the rows to learn from.
+        train_rows: Indices of the training rows.
         batch_size: M.
-        validation_rows: Numbers of the rows that are held out; None for none.
-        validation_source: Where those are, if not in `source`.
-        names: What the rows are called in messages.
-        epochs_per_row: Epochs in one row of the history, shuffled together: of few rows an epoch is too short.
+        validation_rows: Indices of the held-out rows; None for none.
+        validation_source: The source of the held-out rows, if not `source`.
+        names: How the rows are named in messages.
+        epochs_per_row: Epochs per row of the history, shuffled together: with few rows an epoch is too short.
     """
 
     source: Source
@@ -148,7 +148,7 @@ class Resident:
 
     @property
     def plan(self) -> ChunkPlan:
-        """How the epochs of one row of the history are cut into chunks."""
+        """How the epochs of one row of the history are split into chunks."""
         return ChunkPlan.of(self.num_rows * self.epochs_per_row, self.batch_size)
 
     @property
@@ -163,7 +163,7 @@ class Resident:
 
     @property
     def fingerprint(self) -> str:
-        """A checksum of the data: those held out, those learned from, and in which batches."""
+        """A checksum of the data: all rows, which are held out, and how they are split into batches."""
         arrays, text = self.source.described()
         arrays = [*arrays, self.train_rows]
         if self.validation_rows is not None:
@@ -172,20 +172,20 @@ class Resident:
         return checksum(arrays, f"{self.plan} {text}")
 
     def samples(self, max_epochs: int) -> int:
-        """Return how many samples a run sees at the most."""
+        """Return the maximum number of samples in a run."""
         return -(-max_epochs // self.epochs_per_row) * self.plan.samples_per_epoch
 
     def first(self) -> tuple[Source, np.ndarray]:
         """Return all rows."""
         return self.source, self.train_rows
 
-    def stretches(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
-        """Give the epochs."""
+    def segments(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
+        """Yield the epochs."""
         for row in self.plan.epochs(first, -(-max_epochs // self.epochs_per_row)):
             yield (row + 1) * self.epochs_per_row, self.chunks(key, row)
 
     def chunks(self, key: Array, epoch: int, first: int = 0) -> Iterator[Chunk]:
-        """Give the chunks of a row of the history (from 0), without those whose number is below `first`."""
+        """Yield the chunks of a row of the history (from 0), without those whose number is below `first`."""
         plan, rows = self.plan, on_device(self.train_rows)
         order = shuffle(key, epoch, self.num_rows, self.epochs_per_row)
         for number in plan.chunks_of(epoch):
@@ -194,23 +194,23 @@ class Resident:
 
 
 def streamed_chunk(number: int, plan: ChunkPlan, source: Source, names: RowNames, key: Array) -> Chunk:
-    """Return the chunk of a source's samples_per_chunk rows, shuffled among themselves."""
+    """Return a chunk of the rows in a source, shuffled."""
     N = num_rows(source.rows)
     return Chunk(number, plan, source, on_device(np.arange(N)), shuffle(key, number, N), names)
 
 
 def shuffle(key: Array, epoch: int, num_rows: int, repeats: int = 1) -> Array:
-    """Return the order of an epoch, or of several as one; by NumPy, since JAX's permutation is forty times slower."""
+    """Return the order of one epoch, or of several combined; by NumPy: JAX's permutation is forty times slower."""
     return on_device(generator(key, epoch).permutation(num_rows * repeats) % num_rows)
 
 
 def generator(key: Array, *numbers: int) -> np.random.Generator:
-    """Return NumPy's generator for a key and some numbers: the same for the same ones."""
+    """Return a NumPy generator that is a function of a key and some numbers."""
     return np.random.default_rng([*np.asarray(jax.random.key_data(key)), *numbers])
 
 
 class FeedError(Exception):
-    """The data failed, not the learner."""
+    """Reading the data failed; the learner is not at fault."""
 
     def __init__(self, cause: BaseException):
         super().__init__(str(cause))
@@ -218,7 +218,7 @@ class FeedError(Exception):
 
 
 def read_ahead(items: Iterator[T]) -> Generator[T]:
-    """Give the items of an iterator, which runs in a thread a little ahead of whoever asks.
+    """Yield the items of an iterator, which runs in a thread, a little ahead of the consumer.
 
     Close it (or run it to its end) to stop the thread.
 
@@ -261,4 +261,4 @@ def read_ahead(items: Iterator[T]) -> Generator[T]:
             yield value
     finally:
         is_unwanted.set()
-        thread.join(timeout=1)  # one that waits for its data is left behind
+        thread.join(timeout=1)  # a thread that still waits for its data is abandoned

@@ -1,9 +1,9 @@
-"""The compiled training loop: chunks of steps in one scan on donated state.
+"""The compiled training loop: each chunk of steps is one scan on donated state.
 
-Python wakes once a chunk, to move the progress bar and to notice Ctrl-C or a number that is none, and once an epoch, to
-record history and to ask whether learning has converged. The order of the data is a function of (seed, epoch) and the
-noise one of (seed, chunk): a run is the same run wherever it is cut. Where the data of a chunk come from is the matter
-of a feed, see :mod:`aevb.training.feed`; the compiled program is the same.
+Python runs once per chunk, to update the progress bar and to detect Ctrl-C, NaN or infinity, and once per epoch, to
+record history and to check convergence. The order of the data is a function of (seed, epoch), and the noise is a
+function of (seed, chunk): a run gives the same result wherever it is interrupted and resumed. A feed provides the data
+of the chunks, see :mod:`aevb.training.feed`; the compiled program is the same for all feeds.
 
 Paper: Algorithm 1.
 """
@@ -32,24 +32,24 @@ from aevb.training.position import Position
 from aevb.training.progress import Progress
 from aevb.training.source import Source
 
-JUDGED_DRAWS, MAX_DRAWS = 1000, 16  # of z over all held-out rows, at least, and of each at the most
-MAX_HALVINGS = 5  # of the learning rate, when a number becomes none
+JUDGED_DRAWS, MAX_DRAWS = 1000, 16  # draws of z: at least over all held-out rows, and at most per row
+MAX_HALVINGS = 5  # of the learning rate, when a number becomes NaN or infinite
 _COMPILER_OPTIONS = {
     # Saves a copy of each large weight matrix in every step of the scan (seen in the compiled program).
     "xla_cpu_copy_insertion_use_region_analysis": True,
-    # The optimizer's passes over memory take wide registers where the machine has them (7% of a step, measured).
+    # Use wide registers for the optimizer's passes over memory where available (saves 7% of a step, measured).
     "xla_cpu_prefer_vector_width": 512,
 }
 
 
 @dataclass
 class Trained:
-    """What training leaves behind."""
+    """The result of training."""
 
     state: Any
     history: list[dict] = field(default_factory=list)
     stopped_because: str = "max_epochs"
-    error: BaseException | None = None  # of data, or of a disk, that failed after something was learned
+    error: BaseException | None = None  # an error of the data or the disk after training had begun
     halvings: int = 0  # of the learning rate
     best_bound: float | None = None  # of held-out rows
     best_path: tuple[int, ...] = ()  # rows of the history up to the best state, by learning rate
@@ -69,26 +69,26 @@ def train(
     progress: bool = False,
     callback: Callable[[dict], None] | None = None,
 ) -> Trained:
-    """Run a learner on rows that lie on the device, until its held-out bound has converged, or for `max_epochs`.
+    """Run a learner on rows on the device, until its held-out bound has converged, or for `max_epochs`.
 
     Args:
         learner: See :class:`aevb.learners.Learner`.
-        state: Where to start; it stays as it is.
+        state: The initial state; it is not changed.
         source: The data.
-        train_rows: Numbers of the rows to learn from.
+        train_rows: Indices of the training rows.
         key: Random key of the run.
         batch_size: M.
-        max_epochs: Largest number of passes through the training rows.
-        validation_rows: Numbers of the rows whose bound decides on convergence; None for none.
-        patience: Epochs without a better held-out bound before the run ends; the best state is then given back.
+        max_epochs: Maximum number of passes through the training rows.
+        validation_rows: Indices of the held-out rows, whose bound decides convergence; None for none.
+        patience: Epochs without a better held-out bound before the run ends; the best state is then returned.
         progress: Whether to show a progress bar.
         callback: Called with each epoch's row of the history.
 
     Returns:
-        The state (the best one if there are validation rows), the history (one row an epoch) and why it stopped.
+        The state (the best one if there are validation rows), the history (one row per epoch) and why it stopped.
 
     Raises:
-        FloatingPointError: The first chunk already met a number that is none; later ones end the run with a warning.
+        FloatingPointError: NaN or infinity in the first chunk; in a later one, the run ends with a warning.
 
     Paper: Algorithm 1.
     """
@@ -109,23 +109,23 @@ def train_on(
     callback: Callable[[dict], None] | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> Trained:
-    """Run a learner on the chunks of a feed; all else is as for :func:`train`.
+    """Run a learner on the chunks of a feed; otherwise like :func:`train`.
 
-    If a number becomes infinite or none, the run goes back to the state before that chunk, halves the learning rate and
-    tries again, five times in all. If the data fail after something was learned, or the disk does, that is kept, and
-    the error is in the result.
+    If a number becomes NaN or infinite, the run returns to the state before that chunk, halves the learning rate and
+    tries again, up to five times in all. If the data or the disk fail after training has begun, the state so far is
+    returned, with the error.
 
     Args:
         learner: See :class:`aevb.learners.Learner`.
-        state: Where to start; it stays as it is.
+        state: The initial state; it is not changed.
         feed: The data.
         key: Random key of the run.
-        max_epochs: Largest number of passes through the training rows.
+        max_epochs: Maximum number of passes through the training rows.
         patience: Rows of the history without a better held-out bound before the run ends, or a
-            :class:`~aevb.training.budget.Patience`; the best state is then given back.
+            :class:`~aevb.training.budget.Patience`; the best state is then returned.
         progress: Whether to show a progress bar.
         callback: Called with each epoch's row of the history.
-        checkpoints: Where the run is saved, and goes on from if it was.
+        checkpoints: Where the run is saved, and from where it resumes.
 
     Paper: Algorithm 1.
     """
@@ -143,7 +143,7 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
         now = checkpoints.newest(now, lambda steps: _repeated(report_of_a_step(), steps))
         if now.history and now.history[-1]["epoch"] > max_epochs:
             epochs = now.history[-1]["epoch"]
-            message = f"max_epochs={max_epochs}: the run that was saved has {epochs} epochs, and stays as it is."
+            message = f"max_epochs={max_epochs}: the saved run has {epochs} epochs already, and is not changed."
             warnings.warn(message, UserWarning, stacklevel=4)
     if judge is not None and patience.judges_start and not now.samples:
         now = now.judged(judge(now.state)["validation_lower_bound"])
@@ -153,32 +153,32 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
     def record(now, epoch):
         row = {"epoch": epoch, "samples": now.samples}
         averages = jax.tree.map(lambda *values: float(np.mean(np.concatenate(values))), *now.reports)
-        row |= _columns(averages)  # the bound and its terms, or what a learner has instead
+        row |= _columns(averages)  # the bound and its terms, or the learner's own metrics
         if judge is not None:
             row |= judge(now.state)
             if not np.isfinite(row["validation_lower_bound"]):
                 message = (
-                    f"The held-out bound of epoch {epoch} is not finite: look for a strange row among those held out."
+                    f"The held-out bound of epoch {epoch} is not finite: check the held-out rows for extreme values."
                 )
                 warnings.warn(message, RuntimeWarning, stacklevel=5)
         return now.recorded(row | {"seconds": time.perf_counter() - begin})
 
     bar = Progress(progress, total=feed.samples(max_epochs), done=now.samples)
-    stretches = feed.stretches(order_key, max_epochs, now.next_chunk)
+    segments = feed.segments(order_key, max_epochs, now.next_chunk)
     try:
-        with bar, closing(stretches):  # a thread that reads ahead ends with them; Ctrl-C may come there too
-            for epoch, chunks in stretches:
+        with bar, closing(segments):  # which ends the thread that reads ahead; Ctrl-C may arrive here too
+            for epoch, chunks in segments:
                 last = -1
                 for chunk in chunks:
                     last = chunk.number
                     if last < now.next_chunk:
-                        continue  # a checkpoint had it already
+                        continue  # already done in the checkpoint
                     now = _advance(now, chunk, noise_key, learner, lambda: time.perf_counter() - begin)
                     report = now.reports[-1]
                     bar.advance(chunk.plan.samples_per_chunk, report._fields[0], report[0].mean())
                     if checkpoints is not None:
                         checkpoints.offer(now)
-                if now.reports and last + 1 == now.next_chunk:  # and not of an epoch that is passed over
+                if now.reports and last + 1 == now.next_chunk:  # not for an epoch that is skipped
                     now = record(now, epoch)
                     if callback is not None:
                         callback(now.history[-1])
@@ -191,7 +191,7 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
     except KeyboardInterrupt:
         stopped_because = "interrupted"
         if now.samples:
-            bar.note(f"Interrupted: keeping what was learned from {now.samples:,} samples.")
+            bar.note(f"Interrupted: the model was trained on {now.samples:,} samples so far and is kept.")
     except (FeedError, SaveError) as error:
         if not now.samples:
             raise error.cause from None
@@ -207,28 +207,28 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
         try:
             checkpoints.save(now)
         except KeyboardInterrupt:
-            stopped_because = "interrupted"  # the model keeps what was learned, and the checkpoint before is there
+            stopped_because = "interrupted"  # the model is kept, and the previous checkpoint is intact
         except SaveError as error:
             stopped_because, failure = "failed", error.cause
     if now.reports and not now.history and stopped_because in ("interrupted", "failed", "diverged"):
-        now = record(now, epoch)  # of an epoch that may be days long, the part that was done
+        now = record(now, epoch)  # the finished part of an epoch, which may take days
     best = now.state if now.best_state is None else now.best_state
     path = tuple(now.best_path) if now.best_bound is not None else (*now.path, now.rows_since)
     return Trained(best, list(now.history), stopped_because, failure, now.halvings, now.best_bound, path)
 
 
 def _judge(learner, source, rows, key, state) -> dict[str, float]:
-    """Return the bound of held-out rows and its terms; few rows get more draws of z, so that their noise is small."""
+    """Return the bound of held-out rows and its terms; few rows get more draws of z, to reduce the noise."""
     generative, recognition = learner.models(state)
     estimator, num_samples = learner.row_bound
-    if estimator is not importance:  # whose number of draws is part of the bound
+    if estimator is not importance:  # for which the number of draws is part of the bound
         num_samples = max(num_samples, min(MAX_DRAWS, -(-JUDGED_DRAWS // len(rows))))
     terms = bound_terms(generative, recognition, source, rows, key, estimator, num_samples)
     return {f"validation_{name}": float(values.mean()) for name, values in _columns(terms).items()}
 
 
 def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position:
-    """Return the position after a chunk, with a smaller learning rate if the present one made a number none."""
+    """Return the position after a chunk, with a smaller learning rate if the current one led to NaN or infinity."""
     while True:
         try:
             state, report = safe_chunk(now.state, chunk, noise_key, now.steps, learner=learner)
@@ -239,21 +239,21 @@ def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position
                 raise _with_advice(first, now) from None
             now = now.with_half_the_step()
             rate = float(now.state.learning_rate)
-            message = f"{first} Went back to step {now.steps} and halved the learning rate, to {rate:.3g}."
+            message = f"{first} Returned to step {now.steps} and halved the learning rate, to {rate:.3g}."
             warnings.warn(message, RuntimeWarning, stacklevel=5)
 
 
 def _with_advice(error, now):
-    tried = f" The learning rate was halved {now.halvings} times, in vain." if now.halvings else ""
+    tried = f" Halving the learning rate {now.halvings} times did not help." if now.halvings else ""
     error.args = (
-        f"{error}{tried} Lower the learning_rate, or rescale the data to a standard deviation near 1; if one row is "
-        "named, look at it.",
+        f"{error}{tried} Lower the learning_rate, or rescale the data to a standard deviation near 1; if a row is "
+        "named, check it.",
     )
     return error
 
 
 def _report_of_a_step(learner, state, feed, noise_key):
-    """Return the form of what a step reports."""
+    """Return the structure of a step's report."""
     source, _ = feed.first()
 
     def one_step():
@@ -265,17 +265,17 @@ def _report_of_a_step(learner, state, feed, noise_key):
 
 
 def _repeated(report, steps):
-    """Return a report of the form that a chunk of so many steps gives; its numbers play no part."""
+    """Return a report with the structure of a chunk of this many steps; its values are ignored."""
     return jax.tree.map(lambda leaf: np.zeros((steps, *leaf.shape), leaf.dtype), report)
 
 
 def _columns(report):
-    """Return what a report holds by name; a bound may have no terms."""
+    """Return the entries of a report by name; a bound may have no terms."""
     return {name: values for name, values in report._asdict().items() if values is not None}
 
 
 def safe_chunk(state, chunk, noise_key, first_step, *, learner):
-    """Run a chunk on a copy, so that what was learned so far is safe from bad numbers and from Ctrl-C."""
+    """Run a chunk on a copy, so that NaN, infinity or Ctrl-C do not affect the state so far."""
     number, plan, *data, _ = chunk
     after, info = run_chunk(copy_state(state), *data, noise_key, number, learner=learner, plan=plan)
     report = jax.tree.map(np.asarray, info)
@@ -291,5 +291,5 @@ def run_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
 
 
 def copy_state(state):
-    """Return a state of its own memory, to be given away."""
-    return jax.device_put(state, may_alias=False)  # a program that copies would have to be compiled
+    """Return a copy of a state that can be donated."""
+    return jax.device_put(state, may_alias=False)  # a copying program would have to be compiled

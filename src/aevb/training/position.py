@@ -1,4 +1,4 @@
-"""Where a run is: all that it needs to go on from there."""
+"""The position of a run: everything needed to resume it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -9,25 +9,25 @@ REDUCTION = 0.25  # of the learning rate, when the held-out bound stops improvin
 
 @dataclass(frozen=True)
 class Position:
-    """A moment between two chunks of a run.
+    """The state of a run between two chunks.
 
-    It is one value, and not many variables, so that an interruption, a failure or a checkpoint finds all of it from the
-    same moment.
+    It is one value instead of many variables, so that it is consistent after an interruption, after a failure and in a
+    checkpoint.
 
     Args:
-        state: Of the learner.
-        next_chunk: Number of the chunk that comes next.
+        state: State of the learner.
+        next_chunk: Number of the next chunk.
         samples: Datapoints seen so far.
         steps: Steps done so far.
-        seconds: Spent so far.
-        reports: Of the chunks of this epoch.
-        history: Rows of the epochs that are done.
-        best_state: With the best held-out bound; None if nothing is held out.
+        seconds: Time spent so far.
+        reports: Reports of the chunks of this epoch.
+        history: Rows of the finished epochs.
+        best_state: The state with the best held-out bound; None if nothing is held out.
         best_bound: That bound.
         epochs_since: Epochs since then.
-        halvings: How often the learning rate was halved, because of numbers that were not finite.
-        path: Rows of the history that led to where the present learning rate began, for each of those before.
-        best_path: The same of the best state.
+        halvings: How often the learning rate was halved because of NaN or infinity.
+        path: For each earlier learning rate, the rows of the history that led to where the current one began.
+        best_path: The same for the best state, including its own learning rate.
     """
 
     state: Any
@@ -43,7 +43,7 @@ class Position:
     halvings: int = 0
     path: tuple[int, ...] = ()
     best_path: tuple[int, ...] = ()
-    rows_since: int = 0  # rows of the history with the present learning rate
+    rows_since: int = 0  # rows of the history with the current learning rate
 
     def after(self, chunk, state, report, seconds: float) -> "Position":
         """Return the position after a chunk."""
@@ -58,7 +58,7 @@ class Position:
         )
 
     def recorded(self, row: dict) -> "Position":
-        """Return the position after an epoch's row of the history, with the best state if this is it."""
+        """Return the position after adding a row to the history; it updates the best state."""
         now = replace(self, history=(*self.history, row), reports=(), rows_since=self.rows_since + 1)
         bound = row.get("validation_lower_bound")
         if bound is None:
@@ -70,11 +70,11 @@ class Position:
 
     @property
     def reductions(self) -> int:
-        """How often the learning rate was reduced, because the held-out bound stopped improving."""
+        """How often the learning rate was reduced because the held-out bound stopped improving."""
         return len(self.path)
 
     def judged(self, bound: float) -> "Position":
-        """Return the start of a run with its own held-out bound, the best so far."""
+        """Return the start of a run with its held-out bound as the best so far."""
         return replace(self, best_state=self.state, best_bound=bound) if math.isfinite(bound) else self
 
     def with_reduced_step(self) -> "Position":

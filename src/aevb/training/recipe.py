@@ -1,4 +1,4 @@
-"""What a run with default settings does beyond one ascent: it notices a collapsed model, and learns from all rows."""
+"""What a run with default settings does after training: detect a collapsed model, and retrain on all rows."""
 
 from dataclasses import replace
 from functools import cache
@@ -15,14 +15,14 @@ from aevb.training.feed import Resident
 from aevb.training.loop import Trained, train_on
 from aevb.training.position import REDUCTION
 
-FEW_NATS = 0.1  # of KL divergence: with more, something is in the codes, and nobody has to look
+FEW_NATS = 0.1  # of KL divergence: with more, the codes carry information, and need no closer look
 MAX_JUDGED = 1000  # rows
 WARM_UP_STEPS = 1000
 WARM_UP_WEIGHT = 0.1  # of the KL term
 COLLAPSED = (
-    "No latent variable is active: the codes do not depend on the data, and the model is no better than independent "
-    "columns. Another start with a warm-up of the KL term did not change that. Either the columns are independent, or "
-    "there is too little data; or try another latent_dim, hidden or learning_rate."
+    "No latent variable is active: the codes do not depend on the data, and the model is no better than one with "
+    "independent columns. Training again with a warm-up of the KL term did not help. Either the columns are "
+    "independent, or there is too little data; or try another latent_dim, hidden or learning_rate."
 )
 
 
@@ -43,9 +43,9 @@ def _posterior_mean(recognition, x):
 
 
 def warm_up(learner, state, feed: Resident, key: Array):
-    """Return the state after a thousand steps in which the KL term counts for a tenth.
+    """Return the state after a thousand steps with a tenth of the KL term.
 
-    What keeps a model collapsed is that its codes cost something before the decoder has learned to use them.
+    A model stays collapsed because its codes have a cost before the decoder has learned to use them.
     (Bowman et al., "Generating sentences from a continuous space", 2016, section 3.1.)
     """
     tempered = replace(learner, estimator=_tempered(learner.estimator))
@@ -54,7 +54,7 @@ def warm_up(learner, state, feed: Resident, key: Array):
     return train_on(tempered, state, without, key=key, max_epochs=rows * feed.epochs_per_row).state
 
 
-@cache  # one function for one estimator, so that its compiled program is found again
+@cache  # one function per estimator, so that its compiled program is reused
 def _tempered(estimator):
     def tempered(*arguments):
         terms: Any = with_terms(estimator)(*arguments)
@@ -64,11 +64,11 @@ def _tempered(estimator):
 
 
 def relearn(learner, state, feed: Resident, key: Array, path: tuple[int, ...]) -> Trained | None:
-    """Learn from all rows, those held out too, for as long as the held-out rows said; None if that was cut short.
+    """Train on all rows, including the held-out ones, for as long as these indicated; None if it was cut short.
 
     Args:
-        learner: With the number of all rows.
-        state: Where to start, with the first learning rate.
+        learner: The learner, with N the number of all rows.
+        state: The initial state, with the first learning rate.
         feed: All rows.
         key: Random key.
         path: Rows of the history for each learning rate, see :class:`~aevb.training.position.Position`.

@@ -1,4 +1,4 @@
-"""Data on the device, as they are stored, and how they become datapoints inside the step."""
+"""Data on the device as stored, and their conversion to datapoints inside the step."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class Source(eqx.Module):
 
     Args:
         rows: (N, D), of any number type; or a tree of arrays with leading axis N.
-        conversion: From rows to datapoints; None for numbers as they are.
+        conversion: From rows to datapoints; None for numbers that are used unchanged.
     """
 
     rows: Any
@@ -27,25 +27,25 @@ class Source(eqx.Module):
         self.conversion = Conversion() if conversion is None else conversion
 
     def read(self, index: Array | slice | int) -> Any:
-        """Return the datapoints of these row numbers: in floating point, (..., D), or a tree of arrays."""
+        """Return the datapoints with these row indices: in floating point, (..., D), or a tree of arrays."""
         return self.conversion(jax.tree.map(lambda array: array[index], self.rows))
 
     def take(self, rows: np.ndarray) -> Any:
-        """Return the datapoints of rows that are known, outside of compiled programs and without one."""
+        """Return the datapoints with these row indices, outside of compiled programs and without compiling one."""
         stored = jax.tree.map(lambda array: np.asarray(array)[rows], self.rows)
         return jax.tree.map(on_device, self.conversion(stored, np))
 
     def draw(self, index: Array, key: Array | None) -> Any:
-        """Return what a step learns from: binary draws by this key, or without one the datapoints themselves."""
+        """Return the data of a step: binary draws with this key, or the datapoints themselves if it is None."""
         x = self.read(index)
         return x if key is None else self.conversion.draw(x, key)
 
     def keys(self, key: Array, num_steps: int) -> Array | None:
-        """Return a key for the draws of each step; None if there are none."""
+        """Return a key for the draws of each step; None if data are not drawn."""
         return jax.random.split(jax.random.fold_in(key, 1), num_steps) if self.conversion.is_dynamic else None
 
     def described(self) -> tuple[list, str]:
-        """Return arrays and a text that tell these data from others."""
+        """Return arrays and a text that identify these data."""
         conversion = self.conversion
         text = str(conversion.is_dynamic if conversion.is_plain else conversion.describe())
         return jax.tree.leaves((self.rows, conversion)), text

@@ -36,7 +36,7 @@ from aevb.settings import with_arguments
 from aevb.tasks.observations import Missing
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
 from aevb.training.budget import AUTO, MAX_STEPS, SMALL, batch_size_for, budget_for, prior_precision
-from aevb.training.checkpoint import Checkpoints, mark_of_network, mark_of_optimizer
+from aevb.training.checkpoint import Checkpoints, network_fingerprint, optimizer_fingerprint
 from aevb.training.progress import ShareDone
 from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
 from aevb.vae.checks import check_feed, check_settings, has_a_bound, learns_from_batches
@@ -482,9 +482,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         arguments, own_networks = written_arguments(self)
         for name in ("max_epochs", "progress"):
             del arguments[name]
-        own = {name: mark_of_network(getattr(self, name)) for name in own_networks}
+        own = {name: network_fingerprint(getattr(self, name)) for name in own_networks}
         if not isinstance(self.optimizer, str):
-            own["optimizer"] = mark_of_optimizer(self.optimizer)
+            own["optimizer"] = optimizer_fingerprint(self.optimizer)
         return Checkpoints(folder, {"arguments": arguments, "own parts": own, "data": fingerprint}, every)
 
     def _check_new_data(self, X, name="X", *, may_miss=False, any_range=False):
