@@ -107,7 +107,13 @@ def _no_compiling(monkeypatch):
     def work(*_, **__):
         raise AssertionError("work was done with bad input")
 
-    for name in ("vae.train", "vae.train_on", "vae.rowwise", "vae.bound_terms", "posterior.train_on"):
+    for name in (
+        "vae.estimator.train",
+        "vae.estimator.train_on",
+        "vae.estimator.rowwise",
+        "vae.estimator.bound_terms",
+        "posterior.train_on",
+    ):
         monkeypatch.setattr(f"aevb.{name}", work)
     monkeypatch.setattr("aevb.tasks.conditional._complete", work)
     monkeypatch.setattr("aevb.tasks.restoration.most_likely_std", work)
