@@ -1,7 +1,7 @@
-"""The arguments of `VAE`: what each is called, its default, what it may be, and what it means.
+"""The arguments of `VAE`: the name of each, its default, its allowed values, and its meaning.
 
-This is the one description of them: the constructor's checks, the options of `aevb fit`, `config.toml` and the
-docstring of `VAE` are made from it. It imports only Python's own modules, so that `aevb --help` does not load JAX.
+This is their only description: the constructor's checks, the options of `aevb fit`, `config.toml` and the docstring of
+`VAE` are generated from it. It imports only the standard library, so that `aevb --help` does not load JAX.
 """
 
 import inspect
@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-MAX_WIDTH = 10**6  # of a layer: no machine has the memory for more
+MAX_WIDTH = 10**6  # of a layer: machines lack the memory for more
 _PLACE = "Args: described in :mod:`aevb.settings`."
 
 
@@ -19,16 +19,16 @@ class Setting:
 
     Args:
         default: Its default.
-        help: What it means, as the docstring has it.
-        kind: ``int``, ``float``, ``bool`` or ``str``: the type of a value that can be written down; None for what only
-            Python can give.
-        choices: Values that are allowed besides, or instead of, those of the kind.
+        help: Its meaning, as in the docstring.
+        kind: ``int``, ``float``, ``bool`` or ``str``: the type of a value that can be written in a file; None for
+            Python objects.
+        choices: Values that are allowed in addition to, or instead of, those of the kind.
         registry: ``"module:collection"`` of allowed names.
         low: Smallest allowed number.
         high: Largest allowed number.
-        above: A number that is just too small.
-        largest: A limit that is mentioned only where it is exceeded.
-        several: Whether it may be a sequence of such values.
+        above: Exclusive lower limit.
+        largest: An upper limit that is only mentioned when it is exceeded.
+        several: Whether a sequence of values is allowed.
     """
 
     default: Any
@@ -47,7 +47,7 @@ class Setting:
 
     @property
     def plain_help(self) -> str:
-        """What it means, without the markup of code."""
+        """Its meaning, without code markup."""
         return self.help.replace("`", "").replace('"', "")
 
 
@@ -56,14 +56,14 @@ SETTINGS: dict[str, Setting] = {
     "likelihood": Setting(
         "auto",
         """
-        p(x|z). ``"bernoulli"`` for data in [0, 1]: for binary data the bound is one on log p(x) in nats;
-        for grey levels it is the average bound over random binarizations with these probabilities, and
-        comparable with neither binary nor continuous results. ``"gaussian"`` for real data; columns are
-        standardized inside, the bound is on the density in the units of X (of bytes that are grey levels,
-        k/255). ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper. ``"auto"``,
-        chosen by looking at X: Bernoulli for 0 and 1 and for grey levels that are mostly near 0 and 1, as
-        ink on paper; sigmoid-Gaussian for other grey levels, as photographs; Gaussian for all else.
-        ``likelihood_`` and ``likelihood_reason_`` tell which, and why.
+        p(x|z). ``"bernoulli"`` for data in [0, 1]: for binary data the bound is on log p(x) in nats; for grey
+        levels it is the average bound over random binarizations with these probabilities, and comparable with
+        neither binary nor continuous results. ``"gaussian"`` for real data; columns are standardized
+        internally, and the bound is on the density in the units of X (k/255 for bytes that are grey levels).
+        ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper. ``"auto"`` chooses
+        from the values in X: Bernoulli for 0 and 1 and for grey levels that are mostly near 0 and 1, like ink
+        on paper; sigmoid-Gaussian for other grey levels, such as photographs; Gaussian for all other data.
+        ``likelihood_`` and ``likelihood_reason_`` say which one, and why.
         """,
         choices=("auto",),
         registry="aevb.models:NAMED_LIKELIHOODS",
@@ -82,7 +82,7 @@ SETTINGS: dict[str, Setting] = {
     "activation": Setting(
         "gelu",
         """
-        Of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
+        Activation of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
         """,
         registry="aevb.networks:ACTIVATIONS",
     ),
@@ -100,19 +100,19 @@ SETTINGS: dict[str, Setting] = {
     "amortized": Setting(
         True,
         """
-        Whether an encoder gives q(z|x). If not, each training row has a q(z) of its own, improved at each
-        visit, and `transform`, `posterior` and `score` find that of any row by ascent on its bound, in a
-        thousand steps; nothing is held out, and learning runs for `max_epochs`.
+        Whether an encoder computes q(z|x). If not, each training row has its own q(z), improved at each
+        visit, and `transform`, `posterior` and `score` find that of any row by a thousand steps of gradient
+        ascent on its bound; nothing is held out, and training runs for `max_epochs`.
         """,
         bool,
     ),
     "learner": Setting(
         "aevb",
         """
-        ``"aevb"``; ``"full-vb"``, which learns a posterior over the decoder's weights instead of one value,
-        for small data: predictions average over it; or an alternative of the paper's experiments:
-        ``"wake-sleep"``, with the same networks, or ``"mcem"``, Monte Carlo EM, which has no encoder: it
-        runs for `max_epochs`, and what needs q(z|x) is done by Hybrid Monte Carlo or refused.
+        ``"aevb"``; ``"full-vb"``, which learns a posterior over the decoder's weights and averages predictions
+        over it, for small data; or a baseline of the paper's experiments: ``"wake-sleep"``, with the same
+        networks, or ``"mcem"``, Monte Carlo EM, which has no encoder: it runs for `max_epochs`, and methods
+        that need q(z|x) use Hybrid Monte Carlo or are unavailable.
         """,
         registry="aevb.learners:LEARNERS",
     ),
@@ -120,17 +120,17 @@ SETTINGS: dict[str, Setting] = {
         "sgvb-b",
         """
         ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Where KL(q‖p) has no closed
-        form, ``"sgvb-a"``, which samples it, is used instead of ``"sgvb-b"``; ``estimator_`` tells.
-        Wake-sleep evaluates held-out rows by it and learns without; Monte Carlo EM does not use it; full VB
-        has the first two, which are eqs. (24) and (22) of the paper.
+        form, ``"sgvb-a"``, which samples it, is used instead of ``"sgvb-b"``; ``estimator_`` is the one in use.
+        Wake-sleep uses it only to evaluate held-out rows; Monte Carlo EM does not use it; full VB supports the
+        first two, eqs. (24) and (22) of the paper.
         """,
         registry="aevb.estimators:ESTIMATORS",
     ),
-    "num_samples": Setting(1, "L, draws of z for each datapoint and step.", int, low=1),
+    "num_samples": Setting(1, "L, draws of z per datapoint and step.", int, low=1),
     "batch_size": Setting(
         "auto",
         """
-        M, datapoints in a step. ``"auto"``: 100, or with few rows a tenth of them, but no fewer than 32.
+        M, datapoints per step. ``"auto"``: 100, or with few rows a tenth of them, but at least 32.
         """,
         int,
         choices=("auto",),
@@ -156,8 +156,8 @@ SETTINGS: dict[str, Setting] = {
     "forgetting": Setting(
         0.0,
         """
-        For streams that change: the share of its sums that ``"adagrad"`` forgets in each step, say 0.001 to
-        look back on a thousand steps. With 0 its steps shrink forever. Adam forgets by itself.
+        For streams that change: the fraction of its sums that ``"adagrad"`` forgets in each step, such as
+        0.001 to remember about a thousand steps. With 0 its steps shrink forever. Adam always forgets.
         """,
         float,
         low=0,
@@ -166,9 +166,8 @@ SETTINGS: dict[str, Setting] = {
     "init": Setting(
         "auto",
         """
-        ``"glorot"``, or ``"paper"``: N(0, 0.01), 0.01 being the variance. ``"auto"``: Glorot's, and where x
-        and z are Gaussian, weights that make the model the best linear one (factor analysis or PCA) to begin
-        with.
+        ``"glorot"``, or ``"paper"``: N(0, 0.01), where 0.01 is the variance. ``"auto"``: Glorot; if x and z
+        are Gaussian, weights that make the initial model the best linear one (factor analysis or PCA).
         """,
         choices=("auto",),
         registry="aevb.networks:INITIALIZATIONS",
@@ -176,10 +175,10 @@ SETTINGS: dict[str, Setting] = {
     "max_epochs": Setting(
         "auto",
         """
-        Largest number of passes through the data. ``"auto"``: 100, or as many as make 10,000 steps if
-        held-out rows can end learning earlier; a row of the history is then at least 50 steps. With fewer
-        than 1,000 rows the model is learned once more at the end, from all rows, for as long as the held-out
-        rows found best.
+        Maximum number of passes through the data. ``"auto"``: 100, or 10,000 steps if that is more and
+        held-out rows can end training earlier; a row of the history then covers at least 50 steps. With fewer
+        than 1,000 rows the model is finally trained again on all rows, for as long as was best for the held-out
+        rows.
         """,
         int,
         choices=("auto",),
@@ -188,8 +187,8 @@ SETTINGS: dict[str, Setting] = {
     "validation_fraction": Setting(
         "auto",
         """
-        Share of the rows held out to detect convergence; 0 for none. Fewer than ten such rows are not held
-        out. ``"auto"``: a tenth; of fewer than 1,000 rows 100 or a fifth, of fewer than 20 none.
+        Fraction of the rows held out to detect convergence; 0 for none. Fewer than ten such rows are not held
+        out. ``"auto"``: a tenth; with fewer than 1,000 rows 100 or a fifth, with fewer than 20 none.
         """,
         float,
         choices=("auto",),
@@ -199,9 +198,9 @@ SETTINGS: dict[str, Setting] = {
     "patience": Setting(
         "auto",
         """
-        Epochs without a better held-out bound after which learning stops; the best parameters are kept.
-        None to go on to `max_epochs`. ``"auto"``: 10, or as many as make 1,000 steps; before it stops,
-        learning goes on from the best parameters with a quarter of the learning rate, twice.
+        Epochs without a better held-out bound before training stops; the best parameters are kept. None to
+        train for `max_epochs`. ``"auto"``: 10, or 1,000 steps if that is more; before it stops, training
+        continues twice from the best parameters, each time with a quarter of the learning rate.
         """,
         int,
         choices=("auto", None),
@@ -210,8 +209,8 @@ SETTINGS: dict[str, Setting] = {
     "parameter_prior": Setting(
         "auto",
         """
-        ``"normal"`` for MAP estimation under N(0, I) on all parameters, ``None`` for maximum likelihood,
-        ``"auto"`` for N(0, I), or with fewer than 1,000 rows of real numbers a variance of 0.1.
+        ``"normal"`` for MAP estimation with the prior N(0, I) on all parameters, ``None`` for maximum
+        likelihood, ``"auto"`` for N(0, I), or a variance of 0.1 with fewer than 1,000 rows of real numbers.
         Full VB has the prior N(0, I) on the decoder's weights, and none on the encoder's.
         """,
         choices=("auto", "normal", None),
@@ -219,7 +218,7 @@ SETTINGS: dict[str, Setting] = {
     "prior": Setting(
         None,
         """
-        p(z) as a numpyro distribution, or as an Equinox module that returns one and is learned; None for
+        p(z) as a NumPyro distribution, or as an Equinox module that returns one and is learned; None for
         the one that matches the posterior: N(0, I), or the family's standard member, such as Gamma(1, 1),
         Beta(1, 1) or a Dirichlet distribution with concentrations 1.
         """,
@@ -228,14 +227,14 @@ SETTINGS: dict[str, Setting] = {
     "encoder": Setting(
         None,
         """
-        Your own network for q(z|x): an Equinox module from one datapoint to a numpyro distribution.
+        Your own network for q(z|x): an Equinox module that maps one datapoint to a NumPyro distribution.
         """,
         kind=None,
     ),
     "decoder": Setting(
         None,
         """
-        Your own network for p(x|z): an Equinox module from one z to a numpyro distribution.
+        Your own network for p(x|z): an Equinox module that maps one z to a NumPyro distribution.
         """,
         kind=None,
     ),
@@ -243,8 +242,7 @@ SETTINGS: dict[str, Setting] = {
     "progress": Setting(
         True,
         """
-        Whether to show a progress bar. Copies by scikit-learn's ``clone``, as inside ``GridSearchCV``, show
-        none.
+        Whether to show a progress bar. Copies by scikit-learn's ``clone``, as in ``GridSearchCV``, show none.
         """,
         kind=None,
     ),
@@ -255,7 +253,7 @@ Estimator = TypeVar("Estimator", bound=type)
 
 
 def with_arguments(estimator: Estimator) -> Estimator:
-    """Write the arguments into the docstring of a class, where it refers to this module."""
+    """Insert the arguments into the docstring of a class, where it refers to this module."""
     document = inspect.cleandoc(estimator.__doc__ or "")
     assert _PLACE in document
     lines = [

@@ -60,5 +60,5 @@ def test_vae_compare_lists_its_own_log_likelihood_first():
 
 def test_vae_compare_needs_a_density():
     vae = VAE(1, hidden=(3,), max_epochs=2, progress=False, optimizer="sgd").fit((TRAIN > 3) * 1.0)
-    with pytest.raises(ValueError, match="compare: is for a Gaussian likelihood"):
+    with pytest.raises(ValueError, match="compare: needs a Gaussian likelihood"):
         vae.compare(TRAIN > 3, TEST > 3)

@@ -101,7 +101,7 @@ def test_draws_do_not_repeat_beyond_what_a_float_can_count(vae, monkeypatch):
         (lambda vae: vae.denoise(np.zeros((2, 8)), "masking"), "needs the fraction of values that were replaced"),
         (lambda vae: vae.denoise(np.zeros((2, 8)), "masking", 1.5), "level=1.5"),
         (lambda vae: vae.denoise(np.zeros((2, 8)), level=0.0), "level=0.0"),
-        (lambda vae: vae.super_resolve(np.zeros((2, 2)), 2), "8 pixels make no square"),
+        (lambda vae: vae.super_resolve(np.zeros((2, 2)), 2), "8 pixels do not form a square"),
         (lambda vae: vae.super_resolve(np.zeros((2, 2)), 2, image_shape=(3, 4)), "with 8 values in all"),
         (lambda vae: vae.super_resolve(np.zeros((2, 3)), 2, image_shape=(2, 4)), "X_low has 3 columns"),
         (lambda vae: vae.super_resolve(np.zeros((2, 2)), 3, image_shape=(2, 4)), "factor=3 does not divide"),

@@ -255,7 +255,7 @@ CONTRADICTIONS = [
     ({"learner": "mcem", "posterior": "gamma"}, "over all real numbers"),
     ({"learner": "mcem", "encoder": lambda x: x}, "learner='mcem' has no use for one"),
     ({"learner": "full-vb", "estimator": "importance"}, "estimator (learner='full-vb')='importance'"),
-    ({"forgetting": 0.1}, "forgetting=0.1 is for optimizer='adagrad'"),
+    ({"forgetting": 0.1}, "forgetting=0.1 needs optimizer='adagrad'"),
     ({"posterior": "dirichlet", "latent_dim": 1}, "latent_dim=1", "Give 2 or more"),
     ({"prior": lambda: 3}, "prior: gives a int"),
     ({"encoder": lambda: 3}, "encoder: calling it failed"),
@@ -268,7 +268,7 @@ def test_settings(name, value):
         vae = small(**{name: value})
         shown = name if name == "hidden" else f"{name}="
         message = refused(lambda vae=vae, method=method: getattr(vae, method)(at(NAN)), shown)
-        assert any(fix in message for fix in ("Give", "give", "Choose one of", "has to be"))
+        assert any(fix in message for fix in ("Give", "give", "Choose one of", "must be"))
         assert len(message) < 400
 
 
@@ -320,7 +320,7 @@ CALLS = [  # methods of a fitted model: name, arguments, words
     *(("traverse", ((X,), {"reach": value}), "reach=") for value in (0, NAN, None)),
     ("traverse", ((X,), {"row": X[0, :3]}), "row: ", "3 features"),
     *(("manifold", ((value,), {}), "size=") for value in WHOLE),
-    ("inverse_transform", ((X,), {}), "Z has shape (60, 16); it needs 2 columns"),
+    ("inverse_transform", ((X,), {}), "Z has shape (60, 16); expected 2 columns"),
     *(("save", ((value,), {}), "folder=", "is no path") for value in (3, None, True, ["a"])),
     *(("fit", ((X,), {"checkpoint": value}), "checkpoint=") for value in (3, True, ["a"], "", "/dev/null/x", __file__)),
     *(("fit", ((X,), {"checkpoint_seconds": value}), "checkpoint_seconds=") for value in (-1, NAN, "x", None)),

@@ -86,7 +86,7 @@ def test_a_held_out_bound_that_is_infinite_is_said_and_can_be_resumed(tmp_path):
 
 
 def test_what_cannot_be_resumed_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="whole number as random_state"):
+    with pytest.raises(ValueError, match="integer random_state"):
         VAE(**SMALL, random_state=None).fit(X, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="data that can be read again"):
         VAE(**SMALL).fit(iter([X, X]), checkpoint=tmp_path)
@@ -116,7 +116,7 @@ def test_a_save_that_fails_ends_the_run_with_what_was_learned_in_the_model(tmp_p
     with pytest.raises(OSError, match="No space left") as error:
         vae.fit(X, checkpoint=tmp_path / "run", checkpoint_seconds=0)
     assert "could not be saved" in error.value.__notes__[0]
-    assert "is kept in the model" in error.value.__notes__[1]
+    assert "keeps what it learned" in error.value.__notes__[1]
     assert len(vae.history_) == 1
     assert np.isfinite(vae.transform(X)).all()
 

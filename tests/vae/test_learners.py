@@ -117,13 +117,13 @@ def test_what_needs_an_encoder_says_that_there_is_none():
     vae = fit("mcem", max_epochs=1, optimizer="sgd")
     assert vae.recognition_ is None
     assert set(vae.history_[0]) == {"epoch", "samples", "log_joint", "acceptance", "seconds"}
-    with pytest.raises(ValueError, match=r"posterior: needs q\(z\|x\).*without an encoder; transform\(X\)"):
+    with pytest.raises(ValueError, match=r"posterior: needs q\(z\|x\).*no encoder; transform\(X\)"):
         vae.posterior(X)
     for name in ("score", "score_samples", "partial_fit"):
         assert not hasattr(vae, name)
     with pytest.raises(AttributeError) as error:
         vae.score(X)
-    assert str(error.value).startswith("score: learner='mcem' learns no encoder")
+    assert str(error.value).startswith("score: learner='mcem' has no encoder")
     assert 'log_likelihood(X, method="hmc")' in str(error.value)
     with pytest.raises(ValueError, match=r'method="importance": needs q\(z\|x\).*use method="laplace" or "ais"'):
         vae.log_likelihood(X)

@@ -134,7 +134,7 @@ def test_what_does_not_go_without_an_encoder():
     for arguments, words in (
         ({"learner": "wake-sleep"}, "amortized=False needs learner='aevb'"),
         ({"encoder": lambda x: x}, "encoder: amortized=False has no use for one"),
-        ({"amortized": "no"}, "amortized='no' has to be True or False"),
+        ({"amortized": "no"}, "amortized='no' must be True or False"),
     ):
         with pytest.raises(ValueError, match=words):
             VAE(**{"amortized": False, **arguments}).fit(X)

@@ -58,8 +58,8 @@ def test_what_is_allowed(arguments):
         ({"learning_rate": 0}, "learning_rate=0 is not allowed. Give a number of more than 0."),
         ({"forgetting": 1.1}, "forgetting=1.1 is not allowed. Give a number of at least 0 and at most 1."),
         ({"forgetting": -0.1}, "forgetting=-0.1 is not allowed."),
-        ({"forgetting": 0.5}, "forgetting=0.5 is for optimizer='adagrad'. Leave it at 0 with others."),
-        ({"forgetting": 0.5, "optimizer": optax.adam(0.1)}, "forgetting=0.5 is for optimizer='adagrad'."),
+        ({"forgetting": 0.5}, "forgetting=0.5 needs optimizer='adagrad'. Leave it at 0 for other optimizers."),
+        ({"forgetting": 0.5, "optimizer": optax.adam(0.1)}, "forgetting=0.5 needs optimizer='adagrad'."),
         ({"likelihood": "poisson"}, "likelihood='poisson' is not known. Choose one of 'auto', 'bernoulli'"),
         ({"activation": "zzz"}, "activation='zzz' is not known."),
         ({"posterior": "zzz"}, "posterior='zzz' is not known."),
@@ -73,7 +73,7 @@ def test_what_is_allowed(arguments):
             {"learner": "full-vb", "estimator": "importance"},
             "estimator (learner='full-vb')='importance' is not known. Choose one of 'sgvb-b', 'sgvb-a'.",
         ),
-        ({"amortized": 1}, "amortized=1 has to be True or False."),
+        ({"amortized": 1}, "amortized=1 must be True or False."),
         (
             {"amortized": False, "learner": "full-vb"},
             "amortized=False needs learner='aevb', but learner='full-vb' was given.",
@@ -81,10 +81,10 @@ def test_what_is_allowed(arguments):
         ({"latent_dim": 1, "posterior": "dirichlet"}, "latent_dim=1: with posterior='dirichlet' z would always be 1."),
         ({"latent_dim": 10**9}, "latent_dim=1000000000 is not allowed."),
         ({"encoder": dist.Normal(0, 1)}, "encoder="),
-        ({"decoder": 3}, "decoder=3: give an Equinox module, or a function"),
+        ({"decoder": 3}, "decoder=3: give an Equinox module or a function"),
         ({"learner": "mcem", "posterior": "gamma"}, "prior: without an encoder z is sampled by Hybrid Monte Carlo"),
-        ({"encoder": len, "learner": "mcem"}, "encoder: learner='mcem' has no use for one. Leave it out"),
-        ({"encoder": len, "amortized": False}, "encoder: amortized=False has no use for one. Leave it out"),
+        ({"encoder": len, "learner": "mcem"}, "encoder: learner='mcem' does not use one. Leave it out"),
+        ({"encoder": len, "amortized": False}, "encoder: amortized=False does not use one. Leave it out"),
     ],
 )
 def test_what_is_refused_and_with_which_words(arguments, words):
@@ -98,10 +98,10 @@ def test_what_is_refused_and_with_which_words(arguments, words):
     [
         ({}, None, None),
         ({"learner": "wake-sleep"}, None, None),
-        ({"learner": "full-vb"}, None, "learner='full-vb' weighs its prior against the size of the data set"),
-        ({"amortized": False}, None, "amortized=False keeps something for each training row"),
+        ({"learner": "full-vb"}, None, "learner='full-vb' weights its prior against the size of the data set"),
+        ({"amortized": False}, None, "amortized=False stores a state for each training row"),
         ({"learner": "em"}, None, None),  # the methods say what is wrong when they are called
-        ({"learner": "mcem"}, "learner='mcem' learns no encoder", "learner='mcem' keeps something for each training"),
+        ({"learner": "mcem"}, "learner='mcem' has no encoder", "learner='mcem' stores a state for each training"),
     ],
 )
 def test_which_methods_the_settings_leave(arguments, bound, batches):

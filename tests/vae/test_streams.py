@@ -143,7 +143,7 @@ def test_bad_files_are_refused_before_any_work(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"no\.npy does not exist"):
         vae.fit(tmp_path / "no.npy")
     for setting, name in [({"learner": "mcem"}, "learner='mcem'"), ({"amortized": False}, "amortized=False")]:
-        with pytest.raises(ValueError, match=f"{name} keeps something for each row"):
+        with pytest.raises(ValueError, match=f"{name} stores a state for each row"):
             small(**setting).fit(write(tmp_path / "y.npy", X[:2000]))
     with pytest.raises(ValueError, match="N is unknown for an iterator"):
         small(learner="full-vb").fit(iter([X[:100]]))
@@ -203,7 +203,7 @@ def test_a_bad_batch_is_named_and_what_was_learned_is_kept(bad, words):
     vae = small()
     with pytest.raises(ValueError, match=words) as error:
         vae.fit(bad_stream(bad, 12))
-    assert error.value.__notes__ == ["What was learned before is kept in the model."]
+    assert error.value.__notes__ == ["The model keeps what it learned before the error."]
     assert vae.stopped_because_ == "failed"
     assert vae.history_[-1]["samples"] == 10_000
 
@@ -312,7 +312,7 @@ def test_adagrad_that_forgets_recovers_when_the_data_change():
     [
         ({"forgetting": -0.1}, "forgetting=-0.1 is not allowed"),
         ({"forgetting": 2}, "forgetting=2 .*at most 1"),
-        ({"forgetting": 0.1}, "forgetting=0.1 is for optimizer='adagrad'"),
+        ({"forgetting": 0.1}, "forgetting=0.1 needs optimizer='adagrad'"),
     ],
 )
 def test_forgetting_is_checked(arguments, words):

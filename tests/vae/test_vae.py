@@ -166,7 +166,7 @@ def test_inverse_transform_and_reconstruct(real, binary):
     assert ((means > 0) & (means < 1)).all()
     # The code says which of the two kinds a row is.
     assert (means[:, 0].round() == PATTERNS[(BINARY @ PATTERNS.T).argmax(1), 0]).mean() > 0.95
-    with pytest.raises(ValueError, match=r"Z has shape \(3, 5\); it needs 2 columns"):
+    with pytest.raises(ValueError, match=r"Z has shape \(3, 5\); expected 2 columns"):
         real.inverse_transform(np.zeros((3, 5)))
     with pytest.raises(ValueError, match="Z: the value at row 0, column 0 is nan"):
         real.inverse_transform(np.full((3, 2), np.nan))

@@ -1,4 +1,4 @@
-"""The front door: `VAE`, a scikit-learn estimator that checks, calls the packages below, and keeps what they return."""
+"""`VAE`, a scikit-learn estimator: it checks its arguments, calls the packages below, and stores their results."""
 
 from aevb.vae.estimator import VAE
 

@@ -1,4 +1,4 @@
-"""What the arguments of `VAE` may be, and which of its methods they leave."""
+"""Check the arguments of `VAE`, and which of its methods are available with them."""
 
 from importlib import import_module
 
@@ -15,16 +15,18 @@ from aevb.settings import SETTINGS, Setting
 
 
 def check_settings(vae) -> None:
-    """Refuse arguments of a `VAE` that cannot be used.
+    """Refuse invalid arguments of a `VAE`.
 
     Raises:
-        ValueError: Naming the argument, what was given, and what is allowed.
+        ValueError: The message names the argument, what was given, and what is allowed.
     """
     given = vae.get_params(deep=False)
     for name, setting in SETTINGS.items():
         _CHECKS.get(name, _check_value)(name, setting, given[name])
     if vae.forgetting and vae.optimizer != "adagrad":
-        raise ValueError(f"forgetting={vae.forgetting!r} is for optimizer='adagrad'. Leave it at 0 with others.")
+        raise ValueError(
+            f"forgetting={vae.forgetting!r} needs optimizer='adagrad'. Leave it at 0 for other optimizers."
+        )
     kind = learner_kind(vae.learner, bool(vae.amortized))
     if vae.estimator not in kind.estimators:
         check_parameter(f"estimator ({kind.argument})", vae.estimator, choices=kind.estimators)
@@ -35,18 +37,18 @@ def check_settings(vae) -> None:
         raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
     if vae.encoder is not None and not kind.needs_encoder:
         raise ValueError(
-            f"encoder: {kind.argument} has no use for one. Leave it out, or set learner='aevb' and amortized=True."
+            f"encoder: {kind.argument} does not use one. Leave it out, or set learner='aevb' and amortized=True."
         )
 
 
 def _check_value(name: str, setting: Setting, value) -> None:
-    """Refuse a value that its description does not allow."""
+    """Refuse a value that the setting does not allow."""
     if setting.kind is None or (value is None and setting.default is None):
         return
     for item in np.ravel(np.asarray(value, dtype=object)).tolist() if setting.several else [value]:
         if setting.kind is bool:
             if not isinstance(item, bool | np.bool_):
-                raise ValueError(f"{name}={shown(item)} has to be True or False.")
+                raise ValueError(f"{name}={shown(item)} must be True or False.")
         elif setting.kind is str:
             check_parameter(name, item, choices=(*setting.choices, *_names(setting.registry)))
         else:
@@ -68,14 +70,14 @@ def _check_optimizer(name, setting, value):
 
 
 def _check_part(name, setting, part):
-    is_distribution = isinstance(part, Distribution)  # which is a function too, of random keys
+    is_distribution = isinstance(part, Distribution)  # which is callable too, with random keys
     if not (part is None or (is_distribution and name == "prior") or (callable(part) and not is_distribution)):
         raise WrongTypeError(
-            f"{name}={shown(part)}: give an Equinox module, or a function, that returns a numpyro distribution."
+            f"{name}={shown(part)}: give an Equinox module or a function that returns a NumPyro distribution."
         )
 
 
-# What values are allowed that cannot be written down.
+# Checks of settings whose values are not plain numbers or names.
 _CHECKS = {
     "optimizer": _check_optimizer,
     "prior": _check_part,
@@ -86,7 +88,7 @@ _CHECKS = {
 
 
 def check_feed(kind: type[Ascent], num_rows: int | None, is_resident: bool) -> None:
-    """Refuse data that a learner cannot learn from.
+    """Refuse data that a learner cannot be trained on.
 
     Args:
         kind: The learner.
@@ -94,9 +96,9 @@ def check_feed(kind: type[Ascent], num_rows: int | None, is_resident: bool) -> N
         is_resident: Whether all rows are in memory.
     """
     if kind.keeps_rows and not is_resident:
-        raise ValueError(f"{kind.argument} keeps something for each row, and needs data that fit into memory.")
+        raise ValueError(f"{kind.argument} stores a state for each row, and needs data that fit into memory.")
     if kind.needs_num_data and num_rows is None:
-        raise ValueError(f"{kind.argument} weighs the prior against N datapoints, and N is unknown for an iterator.")
+        raise ValueError(f"{kind.argument} weights the prior against N datapoints, but N is unknown for an iterator.")
 
 
 def has_a_bound(vae) -> bool:
@@ -104,24 +106,24 @@ def has_a_bound(vae) -> bool:
     kind = _kind_if_valid(vae)
     if kind is not None and not kind.has_bound:
         raise AttributeError(
-            f"{kind.argument} learns no encoder, so there is no bound. transform(X) gives posterior means, "
+            f"{kind.argument} has no encoder, so there is no bound. transform(X) returns posterior means, "
             'log_likelihood(X, method="hmc") estimates log p(x).'
         )
     return True
 
 
 def learns_from_batches(vae) -> bool:
-    """Whether batches that are seen once teach anything; raises an AttributeError with the reason if not."""
+    """Whether the learner can use batches that are seen once; raises an AttributeError with the reason if not."""
     kind = _kind_if_valid(vae)
     if kind is not None and kind.keeps_rows:
         raise AttributeError(
-            f"{kind.argument} keeps something for each training row and improves it at each visit, so it cannot learn "
-            "from batches that are seen once. Call fit(X), or set learner='aevb' and amortized=True."
+            f"{kind.argument} stores a state for each training row and improves it at each visit, so it cannot use "
+            "batches that are seen once. Call fit(X), or set learner='aevb' and amortized=True."
         )
     if kind is not None and kind.needs_num_data:
         raise AttributeError(
-            f"{kind.argument} weighs its prior against the size of the data set, which is unknown for batches that are "
-            "seen once. Call fit(X) with all rows."
+            f"{kind.argument} weights its prior against the size of the data set, which is unknown for batches that "
+            "are seen once. Call fit(X) with all rows."
         )
     return True
 
@@ -130,4 +132,4 @@ def _kind_if_valid(vae):
     try:
         return learner_kind(vae.learner, vae.amortized)
     except (ValueError, TypeError):
-        return None  # the method, when called, says what is wrong
+        return None  # the method reports the error when it is called

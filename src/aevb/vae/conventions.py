@@ -1,4 +1,4 @@
-"""What scikit-learn's conventions ask of an estimator beyond its base classes."""
+"""What scikit-learn's conventions require of an estimator beyond its base classes."""
 
 from contextlib import contextmanager
 from types import MethodType
@@ -7,9 +7,9 @@ from sklearn.utils._set_output import ADAPTERS_MANAGER, _get_output_config
 
 
 class available_if:  # noqa: N801
-    """Decorator of a method that some settings do not have: `hasattr` then says no, and the error says why.
+    """Decorator for a method that is unavailable with some settings: `hasattr` is then False, and the error says why.
 
-    scikit-learn's own hides the reason in the cause of its error.
+    scikit-learn's version hides the reason in the cause of its error.
 
     Args:
         check: Function of the instance that raises an AttributeError with the reason.
@@ -19,7 +19,7 @@ class available_if:  # noqa: N801
         self._check = check
 
     def __call__(self, method):
-        """Take the method."""
+        """Decorate the method."""
         self._method = method
         self.__doc__ = method.__doc__
         return self
@@ -35,12 +35,12 @@ class available_if:  # noqa: N801
 
 
 def as_output(estimator, values, given=None):
-    """Return rows of data as the container that `set_output(transform=...)` asks for.
+    """Return rows of data in the container that `set_output(transform=...)` selects.
 
     Args:
-        estimator: Fitted; its ``feature_names_in_`` are the columns' names, or else x0, x1, ...
+        estimator: A fitted estimator; its ``feature_names_in_`` are the column names, or else x0, x1, ...
         values: (n, D).
-        given: What the rows were made from: if it is a pandas frame, the result has its index.
+        given: What the rows were computed from: if it is a pandas data frame, the result has its index.
     """
     container = _get_output_config("transform", estimator)["dense"]
     if container == "default":
@@ -51,9 +51,9 @@ def as_output(estimator, values, given=None):
 
 
 class SilentCopies:
-    """Mixin of an estimator with the argument `progress`: copies by scikit-learn's `clone` learn in silence.
+    """Mixin for an estimator with the argument `progress`: copies by scikit-learn's `clone` show no progress bar.
 
-    Those are made by the dozen, by `GridSearchCV` and its like, in this process and in others.
+    `GridSearchCV` and similar tools make dozens of them, in this process and in others.
     """
 
     def __sklearn_clone__(self):
@@ -67,7 +67,7 @@ class SilentCopies:
 
 
 class Unsaved:
-    """Holds a value that belongs to this very object: a copy, and a pickled one, hold nothing."""
+    """Holds a value that is not copied or pickled: copies and pickles are empty."""
 
     def __init__(self, value=None):
         self.value = value
@@ -78,7 +78,7 @@ class Unsaved:
 
 @contextmanager
 def unchanged_on_error(estimator):
-    """Give an estimator its attributes back if what is done inside fails: a refused `fit` changes nothing."""
+    """Restore the attributes of an estimator if the block fails: a refused `fit` changes nothing."""
     before = dict(vars(estimator))
     try:
         yield

@@ -1,4 +1,4 @@
-"""The variational auto-encoder behind scikit-learn's front door.
+"""The variational auto-encoder as a scikit-learn estimator.
 
 Paper: §3.
 """
@@ -43,11 +43,11 @@ from aevb.vae.checks import check_feed, check_settings, has_a_bound, learns_from
 from aevb.vae.conventions import SilentCopies, Unsaved, as_output, available_if, unchanged_on_error
 from aevb.vae.tasks import TaskMethods
 
-LINEAR_ROWS = 10_000  # of the data, for a linear model to start from
+LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 
 
 class Keys(NamedTuple):
-    """The random keys of a run, by what they are for."""
+    """The random keys of a run, by purpose."""
 
     init: Array
     rows: Array
@@ -62,32 +62,34 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     .. math:: \log p(x) \ge -D_{KL}(q(z|x) \| p(z)) + E_{q(z|x)}[\log p(x|z)]
 
-    The defaults are what works best for someone with data. The paper's own setting is ``VAE(optimizer="adagrad",
+    The defaults are chosen to work well on most data. The paper's own setting is ``VAE(optimizer="adagrad",
     init="paper", activation="tanh", validation_fraction=0)``.
 
     Args: described in :mod:`aevb.settings`.
 
     Attributes:
         generative_: p(z) p(x|z), an Equinox module; after ``learner="full-vb"`` the average over 20 draws of the
-            weights, of which ``generative_.mean`` is the one with the posterior means.
-        recognition_: q(z|x), an Equinox module; with ``amortized=False`` one that searches for it, and None after
+            weights; ``generative_.mean`` is the model at their posterior means.
+        recognition_: q(z|x), an Equinox module; with ``amortized=False`` one that searches for it; None after
             ``learner="mcem"``.
-        history_: What happened, one row (a dict) an epoch: epoch, samples, lower_bound and its terms (reconstruction
-            minus kl_divergence), the same of held-out rows (validation_lower_bound, ...), seconds. The terms are
-            missing with ``estimator="importance"``, which is no such difference; ``learner="mcem"`` has log_joint and
-            acceptance instead of bounds. The lower_bound of ``learner="full-vb"`` has the cost of the weights in it,
-            KL(q(theta) || p(theta)) / N, and no terms; that of its held-out rows has not: it is a bound of the
-            prediction, the weights being learned. A long pass through batches has several rows.
-        likelihood_: p(x|z): ``"bernoulli"``, ``"gaussian"``, ``"sigmoid-gaussian"``, or ``"custom"`` with a decoder of
-            your own.
+        history_: One row (a dict) per epoch: epoch, samples, lower_bound and its terms (reconstruction minus
+            kl_divergence), the same for held-out rows (validation_lower_bound, ...), seconds. With
+            ``estimator="importance"`` there are no terms, because the bound is not such a difference;
+            ``learner="mcem"`` has log_joint and acceptance instead of bounds. With ``learner="full-vb"``,
+            lower_bound includes the cost of the weights, KL(q(theta) || p(theta)) / N, and has no terms;
+            validation_lower_bound does not include it: it is a bound on the predictive density, given the learned
+            posterior of the weights. A long pass through batches has several rows.
+        likelihood_: p(x|z): ``"bernoulli"``, ``"gaussian"``, ``"sigmoid-gaussian"``, or ``"custom"`` with your own
+            decoder.
         likelihood_reason_: With ``likelihood="auto"``, why this one was chosen.
         offset_: None, or (D,): what is subtracted from the columns of X, in float64, before anything is computed in
-            float32. It is the mean of columns that lie over 1,000 standard deviations from 0. What ``generative_``
-            says is about X minus ``offset_``; the methods add it again, and return float64 then.
+            float32. It is the mean of columns that lie over 1,000 standard deviations from 0. ``generative_`` models X
+            minus ``offset_``; the methods add it again, and then return float64.
         estimator_: The estimator in use.
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"end_of_data"`` (of an iterator), ``"interrupted"``,
-            ``"diverged"``, or ``"failed"``: the data did, after something was learned, and `fit` raised their error.
+            ``"diverged"``, or ``"failed"``: reading the data failed after training had begun, and `fit` raised the
+            error.
 
     Example:
         >>> from sklearn.datasets import load_digits
@@ -154,24 +156,24 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     # ---- learning ----------------------------------------------------------------------------------------------------
 
     def fit(self, X, y=None, *, validation_data=None, checkpoint=None, checkpoint_seconds=60.0):
-        """Learn from the rows of X.
+        """Fit the model to the rows of X.
 
         Args:
             X: (N, D), numbers; bytes (uint8) that are grey levels are read as k/255. Or the path of a `.npy`, `.npz`,
-                `.csv` or `.parquet` file, or of a folder of them or of pictures; files that would fill the memory, and
-                large memory maps, are read a piece at a time. Or grey levels of which each epoch sees fresh
-                binary draws, ``aevb.data.binarize(X, "dynamic")``. Or what gives batches (n, D) one after the other: an
-                iterator, which is passed once, or an iterable or a function that returns an iterator, for up to
-                `max_epochs` passes. Of batches nobody knows N: the prior on the parameters plays no part, nothing is
-                held out, and the first few thousand rows decide on likelihood and units.
+                `.csv` or `.parquet` file, or of a folder of them or of pictures; files too large for memory, and large
+                memory maps, are read in pieces. Or grey levels from which each epoch makes new binary draws,
+                ``aevb.data.binarize(X, "dynamic")``. Or an object that yields batches (n, D): an iterator, which is
+                used once, or an iterable or a function that returns an iterator, for up to `max_epochs` passes. For
+                batches N is unknown: the prior on the parameters is ignored, nothing is held out, and the first few
+                thousand rows determine likelihood and units.
             y: Ignored.
-            validation_data: (n, D), rows that notice convergence instead of a `validation_fraction` of X. X has to be
-                an array then, or grey levels with dynamic binary draws (the rows given are not drawn: give zeros and
-                ones). Without an encoder (``learner="mcem"``, ``amortized=False``) there is no bound, and they play no
-                part.
-            checkpoint: A folder in which the run is saved while it learns. If it holds a run with the same settings and
-                data that was cut off, learning goes on from there, and ends as if it had not been; `max_epochs` may be
-                another one.
+            validation_data: (n, D), rows used to detect convergence instead of a `validation_fraction` of X. X must
+                then be an array, or grey levels with dynamic binary draws (these rows are not drawn: give zeros and
+                ones). Without an encoder (``learner="mcem"``, ``amortized=False``) there is no bound, and they are
+                ignored.
+            checkpoint: A folder in which the run is saved during training. If it contains an interrupted run with the
+                same settings and data, training resumes from there, with the same result as without the interruption;
+                `max_epochs` may differ.
             checkpoint_seconds: Time between two saves.
 
         Returns:
@@ -184,7 +186,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         with unchanged_on_error(self):
             keys = cache(self._keys)
             needs_encoder = self._learner_kind.needs_encoder
-            held_out = self.validation_fraction if needs_encoder else 0  # without one rows are not judged
+            held_out = self.validation_fraction if needs_encoder else 0  # without an encoder, rows are not evaluated
             request = DataRequest(
                 self.likelihood, self.decoder is not None, self.batch_size, held_out, self._shows_progress
             )
@@ -212,21 +214,21 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             if self.max_epochs == AUTO and isinstance(feed, Resident):
                 learner, trained = self._improve(learner, trained, feed, units, keys(), budget)
             if trained.stopped_because == "interrupted" and not trained.history:
-                raise KeyboardInterrupt  # nothing was learned that could be kept
+                raise KeyboardInterrupt  # there is nothing to keep
         self._keep(learner, trained, *feed.first())
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
         if trained.error is not None:
-            trained.error.add_note("What was learned before is kept in the model.")
+            trained.error.add_note("The model keeps what it learned before the error.")
             raise trained.error
         return self
 
     @available_if(learns_from_batches)
     def partial_fit(self, X, y=None):
-        """Learn from one more batch of rows: one pass through it, from where the model is.
+        """Continue training with one pass through a batch of rows.
 
-        The first call of an unfitted model starts it, with this batch's units. Of a stream there is no N, so the prior
-        on the parameters plays no part here. Batches of equal shape share one compiled program. For data whose
-        distribution changes use Adam, or Adagrad with `forgetting`.
+        The first call of an unfitted model initializes it, with this batch's units. A stream has no known N, so the
+        prior on the parameters is ignored. Batches of equal shape share one compiled program. For data whose
+        distribution changes, use Adam, or Adagrad with `forgetting`.
 
         Args:
             X: (n, D).
@@ -247,7 +249,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 models = self._start_models(units, self._keys().init)
                 history = []
                 if self.learning_rate_ is None:
-                    self.learning_rate_ = ADAGRAD_STEP_SIZES[1]  # a stream has no first iterations to choose by
+                    self.learning_rate_ = ADAGRAD_STEP_SIZES[1]  # a stream cannot be read twice to choose it
             else:
                 X = self._check_new_data(X)
                 self._check_encoder("partial_fit", "call fit(X)")
@@ -264,7 +266,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         history += [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
         self.history_, self.stopped_because_ = history, trained.stopped_because
         if self.stopped_because_ == "interrupted":
-            raise KeyboardInterrupt  # or the caller's loop over batches could not be left
+            raise KeyboardInterrupt  # otherwise the caller's loop over batches could not be interrupted
         return self
 
     # ---- coding and generation ---------------------------------------------------------------------------------------
@@ -272,24 +274,24 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def transform(self, X):
         """Return the posterior mean of z for each row of X, (n, latent_dim).
 
-        It is that of q(z|x), or without an encoder the average of samples by Hybrid Monte Carlo. Of a row with missing
-        values (NaN) it is E[z | observed values] under the model, the average of 400 samples by Hybrid Monte Carlo (by
-        importance sampling where the prior's support is not all real numbers).
+        It is the mean of q(z|x), or without an encoder the mean of samples by Hybrid Monte Carlo. For a row with
+        missing values (NaN) it is E[z | observed values] under the model, the mean of 400 samples by Hybrid Monte Carlo
+        (by importance sampling if the prior's support is not all real numbers).
         """
         X = self._check_new_data(X, may_miss=True)
         dtype = X.dtype if X.dtype == np.float64 else np.dtype(np.float32)
         return tasks.by_completeness(X, self._codes, self._codes_given_observed).astype(dtype)
 
     # The argument `posterior` is the family of q(z|x), and `posterior(X)` is q(z|x) itself (decision 0009).
-    # scikit-learn sets an attribute for each argument, which would hide a method: so reading the attribute gives the
-    # method, and `get_params` the argument.
+    # scikit-learn sets an attribute for each argument, which would hide a method; here the attribute is the method, and
+    # `get_params` returns the argument.
     @property
     def posterior(self) -> Callable[[Any], Distribution]:
-        """``posterior(X)`` returns q(z|x) for the rows of X: one numpyro distribution with batch shape (n,).
+        """``posterior(X)`` returns q(z|x) for the rows of X: one NumPyro distribution with batch shape (n,).
 
-        Of a row with missing values (NaN) it is q(z | observed values): the member of the encoder's family with the
-        largest lower bound of log p(observed values), found by ascent. With an `encoder` of your own it is what that
-        makes of the row with the missing values guessed.
+        For a row with missing values (NaN) it is q(z | observed values): the member of the encoder's family with the
+        largest lower bound on log p(observed values), found by gradient ascent. With your own `encoder` it is the
+        encoder's output for the row with a guess of the missing values.
         """
         return self._posterior_of
 
@@ -314,14 +316,14 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         given, Z = Z, read_array(Z, "Z")
         check_rows(Z, None, name="Z")
         if Z.shape[1] != self._n_features_out:
-            raise ValueError(f"Z has shape {Z.shape}; it needs {self._n_features_out} columns, the latent dimensions.")
+            raise ValueError(f"Z has shape {Z.shape}; expected {self._n_features_out} columns, the latent dimensions.")
         return as_output(self, self._decode(Z), given)
 
     def reconstruct(self, X):
         """Return the decoder's mean at the posterior mean of each row of X, (n, D); grey levels are in [0, 1].
 
-        The posterior mean is that of `transform`, also of rows with missing values: all values of such a row, observed
-        or not, come from the decoder. `impute` keeps what was observed.
+        The posterior mean is that of `transform`, also for rows with missing values: all values of such a row, observed
+        or not, come from the decoder. `impute` keeps the observed values.
         """
         return self.inverse_transform(self.transform(X))
 
@@ -331,9 +333,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         Args:
             num_samples: Number of rows.
             mean: Whether to return the decoder's means instead of draws from them.
-            temperature: What the prior's deviations from its mean are multiplied by: below 1 rows are more typical and
-                less diverse. Other than 1 only for priors on all real numbers.
-            random_state: As in scikit-learn; None for the model's own, which gives the same rows each time.
+            temperature: Factor for the deviations of z from the prior's mean: below 1, rows are more typical and less
+                diverse. Values other than 1 need a prior on all real numbers.
+            random_state: As in scikit-learn; None for the model's own, which returns the same rows each time.
 
         Returns:
             (num_samples, D).
@@ -350,17 +352,17 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     @available_if(has_a_bound)
     def score_samples(self, X, *, num_samples=None):
-        """Return the estimated lower bound of log p(x) for each row of X, in nats.
+        """Return the estimated lower bound on log p(x) for each row of X, in nats.
 
-        It is estimator B where ``estimator_`` is ``"sgvb-b"``, else A, also for a model that learned by another bound.
-        The noise is a function of `random_state` and the row, so the value of a row is always the same, and equal rows
-        have equal noise: for data with few distinct rows raise `num_samples`.
+        It is estimator B if ``estimator_`` is ``"sgvb-b"``, else A, also for a model trained with another bound. The
+        noise is a function of `random_state` and the row: the value of a row is always the same, and equal rows have
+        equal noise. For data with few distinct rows, increase `num_samples`.
 
-        Of a row with missing values (NaN) it is the bound of log p(observed values), the density of fewer columns, with
-        q(z | observed values) as in `posterior`: not to be compared with rows of which more or less was observed.
+        For a row with missing values (NaN) it is a bound on log p(observed values), the density of fewer columns, with
+        q(z | observed values) as in `posterior`; do not compare it with rows that have other observed columns.
 
         Args:
-            X: (n, D); NaN where something is missing.
+            X: (n, D), with NaN for missing values.
             num_samples: L; None for the model's own.
 
         Returns:
@@ -370,30 +372,30 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     @available_if(has_a_bound)
     def score(self, X, y=None, *, num_samples=None):
-        """Return the average estimated lower bound of log p(x) over the rows of X, in nats per row.
+        """Return the average estimated lower bound on log p(x) over the rows of X, in nats per row.
 
-        Of rows with missing values it is the bound of what was observed, see `score_samples`.
+        For rows with missing values it is a bound on the observed values, see `score_samples`.
         """
         return float(np.mean(self.score_samples(X, num_samples=num_samples)))
 
     def log_likelihood(self, X, *, method="importance", num_samples=1000, random_state=None, **options):
         """Estimate log p(x) for each row of X, in nats, with standard errors.
 
-        Of a row with missing values (NaN) it is log p(observed values): the missing ones are integrated out.
+        For a row with missing values (NaN) it is log p(observed values): the missing ones are integrated out.
 
         Args:
-            X: (n, D); NaN where something is missing.
+            X: (n, D), with NaN for missing values.
             method: ``"importance"`` (needs an encoder), ``"laplace"`` (importance sampling around each row's own modes:
                 slower, and better unless the encoder is very good), ``"hmc"`` (the estimator of the paper's appendix D,
                 for up to 4 latent variables), ``"ais"`` (annealed importance sampling), or ``"quadrature"`` (1 or 2
                 latent variables).
-            num_samples: Samples of z for each row; for ``"ais"`` temperatures; ``"quadrature"`` has no use for it.
+            num_samples: Samples of z per row; temperatures for ``"ais"``; not used by ``"quadrature"``.
             random_state: As in scikit-learn; None for the model's own.
-            options: Of the method, see :func:`aevb.inference.marginal_likelihood.log_likelihood`.
+            options: Options of the method, see :func:`aevb.inference.marginal_likelihood.log_likelihood`.
 
         Returns:
-            :class:`aevb.inference.result.LogLikelihood` with ``values``, ``std_errors`` and ``diagnostics``. What
-            speaks against trusting it is in its ``warnings``, and given as Python warnings.
+            :class:`aevb.inference.result.LogLikelihood` with ``values``, ``std_errors`` and ``diagnostics``.
+            Reasons not to trust it are in its ``warnings``, and are issued as Python warnings.
         """
         from aevb.inference.marginal_likelihood import check_arguments, combined, log_likelihood
 
@@ -415,7 +417,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 return log_likelihood(generative, recognition, x, key, method, num_samples, **options)
 
             has_holes = tasks.rows_with_holes(X)
-            # What only starts chains and climbs need not be searched for.
+            # Starting points of chains and optimizers need no search for the best q.
             given_observed = self._models_given_observed(recognition, searches=method == "importance")
             parts = (~has_holes, models), (has_holes, given_observed)
             found = [(rows, estimate_of(models, X[rows])) for rows, models in parts if rows.any()]
@@ -434,7 +436,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             train: (N, D), the rows this model was fitted to: a small table of real numbers.
             test: (n, D), rows that it was not fitted to.
             method: How log p(x) of this model is estimated, see :meth:`log_likelihood`.
-            num_samples: Samples of z for each row.
+            num_samples: Samples of z per row.
 
         Returns:
             :class:`aevb.inference.baselines.Comparison`: ``means``, ``std_errors`` and ``values`` (per row) by the name
@@ -447,12 +449,12 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
         train, test = self._check_new_data(train, "train"), self._check_new_data(test, "test")
         if not LIKELIHOODS[self.likelihood_].density or self.decoder is not None:
-            raise ValueError(f"compare: is for a Gaussian likelihood, and this model has {self.likelihood_!r}.")
+            raise ValueError(f"compare: needs a Gaussian likelihood, but this model has {self.likelihood_!r}.")
         levels, rows = train * self._scale_of(train), test * self._scale_of(test)
         if not is_comparable(levels):
             raise ValueError(
-                f"train: has shape {train.shape}; compare is for at least 10 rows, up to 100 columns and a million "
-                "values, none of them NaN and no column constant."
+                f"train: has shape {train.shape}; compare needs at least 10 rows, at most 100 columns and a million "
+                "values, without NaN or constant columns."
             )
         own = self.log_likelihood(test, method=method, num_samples=num_samples).values
         others = fit_baselines(levels, rows, num_factors=self._n_features_out)
@@ -467,7 +469,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         check_is_fitted(self)
         return save(self, check_path("folder", folder))
 
-    # ---- inside ------------------------------------------------------------------------------------------------------
+    # ---- private -----------------------------------------------------------------------------------------------------
 
     def _check_parameters(self):
         check_settings(self)
@@ -476,9 +478,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         if folder is None:
             return None
         if (fingerprint := feed.fingerprint) is None:  # once: it reads all data
-            raise ValueError("checkpoint: is for data that can be read again: an array or files. Leave it out.")
+            raise ValueError("checkpoint: needs data that can be read again: an array or files. Leave it out.")
         if not isinstance(self.random_state, numbers.Integral):
-            raise ValueError(f"checkpoint: needs a whole number as random_state, and {self.random_state!r} was given.")
+            raise ValueError(f"checkpoint: needs an integer random_state, but {self.random_state!r} was given.")
         arguments, own_networks = written_arguments(self)
         for name in ("max_epochs", "progress"):
             del arguments[name]
@@ -488,12 +490,12 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return Checkpoints(folder, {"arguments": arguments, "own parts": own, "data": fingerprint}, every)
 
     def _check_new_data(self, X, name="X", *, may_miss=False, any_range=False):
-        """Return new rows as a matrix, after checks of what was observed.
+        """Return new rows as a matrix, after checking the observed values.
 
         Args:
             X: (n, D).
-            name: What messages call it.
-            may_miss: Whether NaN stands for a missing value.
+            name: Name of the argument, for messages.
+            may_miss: Whether NaN is allowed, for missing values.
             any_range: Whether the values may lie outside of the likelihood's range.
         """
         check_is_fitted(self)
@@ -501,7 +503,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         likelihood = None if any_range else self.likelihood_
         observed = X
         if may_miss and tasks.rows_with_holes(X).any():
-            X = np.where(np.isnan(X), np.nan, X)  # a NaN like any other: noise is a function of a row's bits
+            X = np.where(np.isnan(X), np.nan, X)  # one bit pattern for all NaNs: noise is a function of a row's bits
             observed = np.where(np.isnan(X), 0, X)
         check_rows(observed, likelihood, scale=self._scale_of(X), name=name, columns=column_names(self))
         return X
@@ -516,14 +518,14 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return Source(minus(X, self.offset_), Conversion(Numbers(self._scale_of(X))))
 
     def _in_own_units(self, rows):
-        """Return what the model made, in the units of X; in float64 where float32 has too few digits for them."""
+        """Return the model's output in the units of X; in float64 where float32 has too few digits."""
         return rows if self.offset_ is None else np.asarray(rows) + self.offset_
 
     def _hidden_widths(self):
         return tuple(np.atleast_1d(np.asarray(self.hidden, dtype=object)).tolist())
 
     def _codes(self, X):
-        """Return the posterior means of complete rows that were checked, (n, J)."""
+        """Return the posterior means of complete, checked rows, (n, J)."""
         rows, source = np.arange(len(X)), self._source(X)
         if self.recognition_ is None:
             return rowwise(tasks.posterior_mean_by_hmc, self.generative_, source, rows, self._key(None))
@@ -541,7 +543,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return rowwise(tasks.encode, self.recognition_, self._source(X), np.arange(len(X)))
 
     def _decode(self, Z):
-        """Return the decoder's means at codes that were checked, (n, D)."""
+        """Return the decoder's means at checked codes, (n, D)."""
         return self._in_own_units(rowwise(tasks.decoder_mean, self.generative_, Source(Z), np.arange(len(Z))))
 
     def _models_given_observed(self, recognition, searches=True):
@@ -555,9 +557,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _bar(self, what):
         return ShareDone(self._shows_progress, what)
 
-    def _check_encoder(self, wanted, instead):
+    def _check_encoder(self, requested, instead):
         if self.recognition_ is None:
-            raise ValueError(f"{wanted}: needs q(z|x), and the model was learned without an encoder; {instead}.")
+            raise ValueError(f"{requested}: needs q(z|x), but the model has no encoder; {instead}.")
 
     def _bound_terms(self, X, num_samples):
         """Return the bound of each row of X, and its two terms."""
@@ -588,7 +590,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return Keys(init, rows, choice, train, jax.random.fold_in(key, 3))
 
     def _start_models(self, units, key, rows=None):
-        """Return models with their starting values, by these rows if they are given."""
+        """Return models with initial values, which depend on these rows if they are given."""
         data_dim: int = self.n_features_in_  # pyright: ignore[reportAttributeAccessIssue]
         if self.encoder is None and self.decoder is None:
             check_memory(data_dim, int(self.latent_dim), self._hidden_widths())
@@ -615,7 +617,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     @property
     def _learner_kind(self):
-        """The class of the learner, which says what it can do; see :class:`aevb.learners.Capabilities`."""
+        """The class of the learner, which declares its capabilities; see :class:`aevb.learners.Capabilities`."""
         return learner_kind(self.learner, self.amortized)
 
     def _is_standardized(self):
@@ -624,7 +626,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def _budget(self, feed):
         size = batch_size_for(feed.num_rows, self.batch_size)
-        # The epochs of an iterator are as long as they are.
+        # The length of an iterator's epochs is unknown.
         steps = MAX_STEPS if feed.num_rows is None else max(feed.num_rows // size, 1)
         may_repeat = isinstance(feed, Resident) and not self._learner_kind.keeps_rows
         options = {"is_judged": feed.held_out is not None, "may_repeat": may_repeat}
@@ -632,7 +634,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return budget._replace(patience=budget.patience._replace(judges_start=self.init == AUTO))
 
     def _start(self, units, keys, feed, *, linear=True):
-        """Return the learner and the state in which it starts, made for the feed's training rows."""
+        """Return the learner and its initial state for the feed's training rows."""
         source, numbers = feed.first()
         rows = source.take(numbers[:LINEAR_ROWS]) if linear and self.init == AUTO and units is not None else None
         models = self._start_models(units, keys.init, rows)
@@ -644,7 +646,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return learner, state
 
     def _improve(self, learner, trained, feed: Resident, units, keys, budget):
-        """Try again if no latent variable is active; of few rows, learn from those held out too."""
+        """Train again if no latent variable is active; with few rows, train on the held-out rows too."""
         if trained.stopped_because not in ("converged", "max_epochs") or not self._learner_kind.needs_encoder:
             return learner, trained
         if self.learner == "aevb" and is_collapsed(learner, trained, feed):
@@ -679,7 +681,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return OPTIMIZERS[self.optimizer] if isinstance(self.optimizer, str) else self.optimizer
 
     def _start_learner(self, models, num_data, key):
-        """Return the learner and its first state; of a stream nobody knows N, and the prior plays no part."""
+        """Return the learner and its initial state; for a stream N is unknown, and the prior is ignored."""
         is_known = num_data is not None
         self.estimator_ = self._choose_estimator(*models)
         learner = self._learner_kind(
@@ -698,7 +700,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         return "sgvb-b" if has_analytic_kl(generative, recognition, getattr(self, "n_features_in_")) else "sgvb-a"  # noqa: B009
 
     def _streaming_learner(self, models, key):
-        """Return the learner and state of the last call of `partial_fit`, or new ones if anything is different now."""
+        """Return the learner and state of the last call of `partial_fit`, or new ones if anything has changed."""
         running = getattr(self, "_streaming", Unsaved()).value
         if running is not None:
             setting, generative, learner, state = running
@@ -706,7 +708,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 return learner, state._replace(learning_rate=jnp.asarray(self.learning_rate_))
         learner, state = self._start_learner(models, None, key)
         before = getattr(self, "_optimizer_state", None)
-        if _same_form(before, state.optimizer_state):  # not so at the start, nor with another optimizer
+        if _same_form(before, state.optimizer_state):  # not at the start, nor with another optimizer
             state = state._replace(optimizer_state=before)
         return learner, state
 
@@ -729,7 +731,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True  # of rows to be coded or scored; learning from them is refused
+        tags.input_tags.allow_nan = True  # in rows to encode or score; `fit` refuses them
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

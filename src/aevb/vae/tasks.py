@@ -1,4 +1,4 @@
-"""The tasks as methods of an estimator: X is read, the task is called, rows are returned."""
+"""The tasks as methods of an estimator: they read X, call the task and return rows."""
 
 import inspect
 import math
@@ -23,20 +23,20 @@ from aevb.vae.conventions import as_output
 NUM_MODELS = list(inspect.signature(sampling_options).parameters).index("method")  # what follows are options
 NUM_MEASURED = 128  # rows whose grey levels are compared with the decoder's means
 NOTHING_MISSING = (
-    "X has no missing values (NaN), so nothing was filled in: the rows come back as they were. Mark what is to be "
-    "filled in as NaN; an empty cell of a .csv file is one."
+    "X has no missing values (NaN), so nothing was filled in: the rows are returned unchanged. Mark missing values as "
+    "NaN; an empty cell in a .csv file counts as NaN."
 )
 
 
 class Ranking(NamedTuple):
     """Rows by how unlikely they are."""
 
-    order: np.ndarray  # (n,): numbers of the rows, the strangest first
-    scores: np.ndarray  # (n,): of the rows as they came, in nats; large for strange ones
+    order: np.ndarray  # (n,): row indices, the most anomalous first
+    scores: np.ndarray  # (n,): in the order of the rows, in nats; large for anomalous ones
 
 
 class TaskMethods:
-    """What people do with a fitted model, for a class that has learned one."""
+    """Mixin with the tasks for a fitted model."""
 
     generative_: Any
     recognition_: Any
@@ -58,10 +58,10 @@ class TaskMethods:
     score_samples: Any
     log_likelihood: Any
 
-    # ---- x from a part of it, or from a noisy x ----------------------------------------------------------------------
+    # ---- x from part of it, or from a noisy x ------------------------------------------------------------------------
 
     def impute(self, X, *, num_draws=0, random_state=None, **options) -> Any:
-        """Fill in the missing values of X, which are NaN, by their posterior expectation given the others.
+        """Fill in the missing values of X, which are NaN, with their posterior expectation given the observed ones.
 
         Only rows with missing values are sampled, in batches; if there are none, a warning says so.
 
@@ -69,13 +69,13 @@ class TaskMethods:
             X: (n, D) with NaN.
             num_draws: If not 0, the number of draws of X to return with the expectation.
             random_state: As in scikit-learn; None for the model's own.
-            options: How z is sampled: ``method`` is ``"hmc"`` (z given what was observed), ``"gibbs"`` (z and the
+            options: How z is sampled: ``method`` is ``"hmc"`` (z given the observed values), ``"gibbs"`` (z and the
                 missing values in turn, by encoder and decoder), ``"metropolis-within-gibbs"`` (the same, corrected) or
-                ``"importance"``; others see :func:`aevb.tasks.complete`.
+                ``"importance"``; for other options see :func:`aevb.tasks.complete`.
 
         Returns:
-            (n, D), with what was observed as it was. With `num_draws` a :class:`aevb.tasks.Completion` with ``mean``,
-            ``std`` and ``draws`` (num_draws, n, D).
+            (n, D), with the observed values unchanged. With `num_draws` a :class:`aevb.tasks.Completion` with
+            ``mean``, ``std`` and ``draws`` (num_draws, n, D).
         """
         given, X = X, self._read_observed(X, options, may_miss=True)
         is_missing = np.isnan(X)
@@ -93,14 +93,15 @@ class TaskMethods:
     inpaint = impute
 
     def denoise(self, X, noise="gaussian", level=None, *, num_draws=0, random_state=None, **options) -> Any:
-        """Return the posterior expectation of the clean rows behind noisy ones.
+        """Return the posterior expectation of the clean rows, given noisy ones.
 
         Args:
-            X: (n, D), noisy; under Gaussian noise also beyond [0, 1].
+            X: (n, D), noisy; with Gaussian noise also outside of [0, 1].
             noise: ``"gaussian"``, added to all values; ``"salt-and-pepper"``, values replaced by the smallest or the
-                largest there is; ``"masking"``, values replaced by 0.
-            level: Standard deviation of Gaussian noise, in the units of X (a number, or one a column); None for the one
-                that makes 64 rows from all over X most likely. Else the share of values that were replaced.
+                largest value; ``"masking"``, values replaced by 0.
+            level: Standard deviation of Gaussian noise, in the units of X (one number, or one per column); None for
+                the one that makes 64 rows from all parts of X most likely. For other noise, the fraction of values
+                that were replaced.
             num_draws: If not 0, the number of draws to return with the expectation.
             random_state: As in scikit-learn; None for the model's own.
             options: See :meth:`impute`.
@@ -133,10 +134,10 @@ class TaskMethods:
         """Return the posterior expectation of images, given their averages over squares of factor x factor pixels.
 
         Args:
-            X_low: The small images, one a row, (n, height * width / factor²).
+            X_low: The small images, one per row, (n, height * width / factor²).
             factor: Side of a square in pixels.
             image_shape: (height, width) of the large images, or (height, width, channels); None for squares.
-            noise_std: Standard deviation of what was added to the averages, in the units of X; None for a fiftieth of
+            noise_std: Standard deviation of the noise added to the averages, in the units of X; None for a fiftieth of
                 their range.
             num_draws: If not 0, the number of draws to return with the expectation.
             random_state: As in scikit-learn; None for the model's own.
@@ -148,7 +149,7 @@ class TaskMethods:
         check_is_fitted(self)
         check_options("super_resolve", options, sampling_options, NUM_MODELS)
         if self.offset_ is not None:
-            raise ValueError("super_resolve: is for images, and columns of this model are far from 0 (see offset_).")
+            raise ValueError("super_resolve: needs images, but columns of this model are far from 0 (see offset_).")
         X = read_array(X_low, "X_low")
         check_rows(X, None, name="X_low")
         X = X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
@@ -161,10 +162,10 @@ class TaskMethods:
         finished = found.mean.astype(_result_type(X)), found.std, found.draws.astype(_result_type(X))
         return Completion(*finished) if num_draws else finished[0]
 
-    # ---- walks through the latent space ------------------------------------------------------------------------------
+    # ---- paths through the latent space ------------------------------------------------------------------------------
 
     def interpolate(self, start, end, num=10, *, path="linear"):
-        """Return the decoder's means on a way between the codes of two rows, (num, D).
+        """Return the decoder's means on a path between the codes of two rows, (num, D).
 
         Args:
             start: A row (D,).
@@ -178,18 +179,18 @@ class TaskMethods:
         return self._decode(latent_path(z_start, z_end, num, path))
 
     def traverse(self, X, num=9, *, reach=2.5, row=None) -> Traversal:
-        """Move one latent variable after the other, those first that carry most, and decode.
+        """Vary one latent variable at a time, the most informative first, and decode.
 
         Args:
-            X: Rows (n, D) by which the latent variables are ranked; the first thousand count.
+            X: Rows (n, D) for ranking the latent variables; only the first thousand are used.
             num: Number of values.
-            reach: The values go from minus this to this, in standard deviations of z over the prior N(0, I).
-            row: A row (D,) whose code the others keep; None for the average code of X.
+            reach: The values range from minus this to this, in standard deviations of z under the prior N(0, I).
+            row: A row (D,) whose code gives the values of the other variables; None for the average code of X.
 
         Returns:
-            ``dimensions`` (J,), what they have ``carried`` (J,), ``values`` (num,), ``means`` (J, num, D). What they
-            carry is the average KL(q(z_j|x) || p(z_j)) in nats; without an encoder, and where latent variables are not
-            independent, the variance of the posterior means.
+            ``dimensions`` (J,), ``carried`` (J,), ``values`` (num,), ``means`` (J, num, D). ``carried`` is the average
+            KL(q(z_j|x) || p(z_j)) in nats; without an encoder, or if latent variables are not independent, the
+            variance of the posterior means.
         """
         check_parameter("num", num, kind=int, low=2)
         check_parameter("reach", reach, kind=float, above=0)
@@ -215,26 +216,26 @@ class TaskMethods:
         check_parameter("size", size, kind=int, low=1)
         if self.latent_dim != 2:
             raise ValueError(
-                f"This picture is of a plane: it needs a model with latent_dim=2, not {self.latent_dim}. "
-                "traverse(X) shows each dimension of others."
+                f"manifold: needs a model with latent_dim=2, but this one has {self.latent_dim}. traverse(X) shows "
+                "each latent dimension of any model."
             )
         return self._decode(manifold_grid(size))
 
-    # ---- what is strange ---------------------------------------------------------------------------------------------
+    # ---- anomalies ---------------------------------------------------------------------------------------------------
 
     def rank_anomalies(self, X, *, method="bound", num_samples=10, **options) -> Ranking:
         """Rank the rows of X by how unlikely the model finds them.
 
         Args:
-            X: (n, D); of rows with missing values (NaN) it is p(observed values) that counts, see
-                :meth:`score_samples`: among rows of which different columns were observed the order says little.
-            method: ``"bound"``, the lower bound of log p(x); or a method of :meth:`log_likelihood`: ``"importance"``,
+            X: (n, D); rows with missing values (NaN) are ranked by p(observed values), see :meth:`score_samples`: the
+                order of rows with different observed columns means little.
+            method: ``"bound"``, the lower bound on log p(x); or a method of :meth:`log_likelihood`: ``"importance"``,
                 ``"laplace"``, ``"hmc"``, ``"ais"``, ``"quadrature"``.
-            num_samples: Draws of z for each row.
-            options: Of the method.
+            num_samples: Draws of z per row.
+            options: Options of the method.
 
         Returns:
-            :class:`Ranking`: ``order``, the numbers of the rows, the strangest first, and ``scores``, minus log p(x) or
+            :class:`Ranking`: ``order``, the row indices, the most anomalous first, and ``scores``, minus log p(x) or
             minus its bound.
         """
         if method == "bound":
@@ -243,20 +244,20 @@ class TaskMethods:
             scores = -self.log_likelihood(X, method=method, num_samples=num_samples, **options).values
         return Ranking(np.argsort(-scores, kind="stable"), scores)
 
-    # ---- inside ------------------------------------------------------------------------------------------------------
+    # ---- private -----------------------------------------------------------------------------------------------------
 
     def _networks(self):
-        """Return the generative model, and the encoder or None: a search for q(z|x) is not one, and too slow here."""
+        """Return the generative model, and the encoder or None: a search for q(z|x) would be too slow here."""
         return self.generative_, self.recognition_ if self._learner_kind.needs_encoder else None
 
     def _level_networks(self):
-        """Return the models, of grey levels where a Bernoulli decoder learned from them."""
+        """Return the models; of grey levels if a Bernoulli decoder was trained on them."""
         generative, recognition = self._networks()
         is_grey = self.likelihood_ == "bernoulli" and self.dispersion_ < 1
         return of_levels(generative, self.dispersion_) if is_grey else generative, recognition
 
     def _measured_dispersion(self, source, rows):
-        """Return how far grey levels are from the decoder's means; 1 where x is not a grey level."""
+        """Return the dispersion of grey levels about the decoder's means; 1 if x is not a grey level."""
         if self.likelihood_ != "bernoulli" or source.conversion.is_dynamic:
             return 1.0
         x = np.asarray(source.take(rows[np.linspace(0, len(rows) - 1, min(len(rows), NUM_MEASURED), dtype=int)]))
@@ -265,7 +266,7 @@ class TaskMethods:
         return dispersion(x, self._decode(self._codes(x)))
 
     def _spread(self):
-        """Return the standard deviation of what the model draws: of each column, or of all if they are in one unit."""
+        """Return the standard deviation of the model's draws, per column, or overall if they share one unit."""
         std = np.asarray(self.sample(256)).std(axis=0)
         units = getattr(getattr(self.generative_, "decoder", None), "units", None)
         return float(np.sqrt(np.mean(std**2))) if units is not None and np.ptp(units.scale) == 0 else std
@@ -274,14 +275,14 @@ class TaskMethods:
         return jax.random.key(self.seed_ if random_state is None else self._seed(random_state))
 
     def _read_observed(self, X, options, **allowed):
-        """Return X as numbers, its grey levels in [0, 1], after checks of what was observed and of the options."""
+        """Return X as numbers, with grey levels in [0, 1], after checking the observed values and the options."""
         check_is_fitted(self)
         check_options("conditioning", options, sampling_options, NUM_MODELS)
         X = self._check_new_data(X, **allowed)
         return X * np.float32(self._scale_of(X)) if X.dtype == np.uint8 else X
 
     def _hand_back(self, found, num_draws, finish, given):
-        """Return the expectation alone, or all that was found if draws were asked for; frames if `set_output` asks."""
+        """Return only the expectation, or a Completion if draws were requested; data frames if `set_output` asks."""
         mean = as_output(self, finish(found.mean), given)
         return Completion(mean, as_output(self, found.std, given), finish(found.draws)) if num_draws else mean
 
@@ -291,20 +292,20 @@ class TaskMethods:
             are_sides = all(isinstance(side, int | np.integer) and side > 0 for side in shape)
             if not are_sides or len(shape) not in (2, 3) or math.prod(shape) != self._num_columns():
                 raise ValueError(
-                    f"image_shape={shown(image_shape)}: it has to be (height, width) or (height, width, channels) "
+                    f"image_shape={shown(image_shape)}: expected (height, width) or (height, width, channels) "
                     f"with {self._num_columns()} values in all."
                 )
             return tuple(map(int, shape))
         side = int(np.sqrt(self._num_columns()))
         if side**2 != self._num_columns():
-            raise ValueError(f"image_shape: {self._num_columns()} pixels make no square. Give (height, width).")
+            raise ValueError(f"image_shape: {self._num_columns()} pixels do not form a square. Give (height, width).")
         return side, side
 
     def _num_columns(self):
         return int(getattr(self, "n_features_in_"))  # noqa: B009
 
     def _cooling(self, temperature):
-        """Return the temperature as what `tasks.sample` takes: nothing for 1."""
+        """Return the temperature as an argument for `tasks.sample`; nothing for 1."""
         check_parameter("temperature", temperature, kind=float, above=0)
         if temperature == 1:
             return ()
