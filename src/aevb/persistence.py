@@ -243,9 +243,10 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
     "learning_rate_": lambda value: value is None or _is_number(value),
     "stopped_because_": _is_text,
     "history_": _is_history,
+    "refit_epochs_": lambda value: value is None or _is_whole(value),
 }
 # Entries that older files lack, with their defaults.
-_SINCE_THEN = {"likelihood_reason_": "", "dispersion_": 1.0, "offset_": None}
+_SINCE_THEN = {"likelihood_reason_": "", "dispersion_": 1.0, "offset_": None, "refit_epochs_": None}
 _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "arguments": lambda value: isinstance(value, dict),
     "own_networks": lambda value: _are(lambda name: name in OWN_PARTS, value),

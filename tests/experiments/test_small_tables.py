@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from aevb.data.kinds import discrete_columns
 from aevb.experiments import small_tables
 from aevb.experiments.small_tables import margin, reproduce_small_tables, summary
 from aevb.experiments.tables import TABLES, split
@@ -81,6 +82,7 @@ def test_the_columns_have_a_bounded_density(name):
     rows = TABLES[name].read()
     assert np.isfinite(rows).all()
     assert min(len(np.unique(column)) for column in rows.T) >= 20
+    assert discrete_columns(rows).size == 0
     assert np.linalg.eigvalsh(np.corrcoef(rows.T)).min() > 1e-5
 
 

@@ -31,6 +31,7 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
         "stopped_because_": "max_epochs",
         "history_": [],
         "likelihood_reason_": "",
+        "refit_epochs_": None,
         "dispersion_": 0.0,
     }
     for name, value in fitted.items():

@@ -260,6 +260,7 @@ KINDS = {  # what model.json may hold in each place, and what not
     "seed_": ([0, 7, 2**31 - 1], [-1, 0.0, False, None, 2**31, 10**30]),
     "learning_rate_": ([None, 1, 0.1], [True, "fast"]),
     "stopped_because_": (["converged"], [None, 1]),
+    "refit_epochs_": ([None, 0, 12], [-1, 1.5, True, "1"]),
     "history_": (
         [[], [{"epoch": 1, "lower_bound": -0.5, "kl": None}]],
         [{}, [1], [{"epoch": "1"}], [{"a": True}], [{}, []], [{"a": -(10**400)}]],

@@ -126,6 +126,7 @@ def caption(name, labels=None, **model):
     run_data = SimpleNamespace(train_labels=labels, test_labels=labels)
     kind = SimpleNamespace(has_bound=True, has_weight_posterior=False)
     defaults = {"estimator_": "sgvb-b", "num_samples": 5, "history_": [{"reconstruction": 0.0}], "_learner_kind": kind}
+    defaults["refit_epochs_"] = None
     return CAPTIONS[name](SimpleNamespace(**{**defaults, **model}), run_data)
 
 
@@ -147,3 +148,8 @@ def test_captions_name_the_bound_of_the_curve():
     assert "two terms" not in said
     assert "Monte Carlo EM" in caption("learning_curve", _learner_kind=SimpleNamespace(has_bound=False))
     assert "two terms" not in caption("learning_curve", estimator_="sgvb-a", history_=[{}])
+
+
+def test_captions_say_that_the_model_was_refit_on_all_rows():
+    assert "refit" not in caption("learning_curve")
+    assert "refit on all rows, including the held-out ones" in caption("learning_curve", refit_epochs_=3)

@@ -247,6 +247,8 @@ def _say_numbers(console, metrics, vae, seconds):
         )
     units = metrics["active_units"]
     ended = _ENDINGS.get(vae.stopped_because_, "")
+    if vae.refit_epochs_ is not None:
+        ended += ", then refit on all rows"
     learning, epochs = metrics["training_seconds"], metrics["epochs"]
     console.say(
         f"\n{units['value']} of {units['of']} latent variables active. "

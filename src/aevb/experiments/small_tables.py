@@ -93,6 +93,7 @@ def fit_once(train: np.ndarray, test: np.ndarray, latent_dim: int, seed: int) ->
         "cpu_seconds": seconds,
         "epochs": vae.history_[-1]["epoch"],
         "stopped_because": vae.stopped_because_,
+        "refit_epochs": vae.refit_epochs_,
         "warnings": sorted({str(warning.message) for warning in caught}),
         "commit": runs.commit(),
     }

@@ -60,7 +60,7 @@ TABLES = {
     "iris": Table("Iris", _sklearn("iris"), 2, "all"),
     "wine": Table("Wine", _sklearn("wine"), 5, "all"),
     "breast-cancer": Table("Breast cancer", _sklearn("breast_cancer"), 5, "all"),
-    "diabetes": Table("Diabetes", _sklearn("diabetes", without=("sex",)), 3, "all but sex (two values)"),
+    "diabetes": Table("Diabetes", _sklearn("diabetes", without=("sex", "s4")), 2, "all but sex and s4 (few values)"),
     "penguins": Table("Penguins", _penguins, 2, "the four measurements, of complete rows"),
     "macrodata": Table(
         "US macroeconomy",

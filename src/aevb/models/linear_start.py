@@ -6,6 +6,7 @@ activations. A deep model can therefore start there, with its codes in use, and 
 """
 
 import warnings
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -21,6 +22,7 @@ MIRRORED = ("gelu", "relu", "silu", "softplus", "identity")  # activations with 
 NUM_FOLDS = 5
 MAX_ROWS = 2000  # for fitting the linear model
 MAX_FACTOR_ANALYSIS = 100  # columns; with more, its iterations take too long, and PCA is used
+PRIOR_ROWS = 0, 1  # candidates for the number of rows with independent columns that factor analysis adds to the data
 MIN_VARIANCE = 1e-4  # of the residual of a standardized column
 
 
@@ -35,6 +37,14 @@ class LinearModel(NamedTuple):
     def posterior_precisions(self) -> np.ndarray:
         """Precision of each latent variable given x, (J,)."""
         return 1 + np.sum(self.weight**2 / self.variances[:, None], axis=0)
+
+    def log_prob(self, rows: np.ndarray) -> np.ndarray:
+        """Return log p(x) of each row, (n,)."""
+        residuals = (rows - self.bias) / np.sqrt(self.variances)
+        projections = residuals @ (self.weight / np.sqrt(self.variances)[:, None])  # (n, J)
+        squares = np.sum(residuals**2, axis=1) - np.sum(projections**2 / self.posterior_precisions, axis=1)
+        log_determinant = np.sum(np.log(2 * np.pi * self.variances)) + np.sum(np.log(self.posterior_precisions))
+        return -0.5 * (squares + log_determinant)
 
 
 def start_linear(
@@ -83,46 +93,68 @@ def _is_wide_enough(network, rank):
 
 
 def fit_linear(rows: np.ndarray, latent_dim: int) -> LinearModel:
-    """Return factor analysis or PCA, with J factors or half as many, chosen by cross-validation on the rows.
+    """Return the linear model that cross-validation on the rows prefers.
+
+    The candidates are PCA and factor analysis, without and with a weak prior, with J factors or half as many.
 
     Args:
         rows: (n, D), standardized.
         latent_dim: J; unused columns of the weight are zero.
     """
-    from sklearn.decomposition import PCA, FactorAnalysis
-    from sklearn.model_selection import KFold, cross_val_score
+    from sklearn.model_selection import KFold
     from threadpoolctl import threadpool_limits
 
     rows = np.asarray(rows, np.float64)
     if len(rows) > MAX_ROWS:
         rows = rows[np.random.default_rng(0).choice(len(rows), MAX_ROWS, replace=False)]
     most = min(latent_dim, rows.shape[1] - 1, len(rows) - len(rows) // NUM_FOLDS - 1)
-    counts = sorted({most, max(most // 2, 1)})
-    candidates: list = [PCA(count) for count in counts]
+    kinds = [_pca]
     if rows.shape[1] <= MAX_FACTOR_ANALYSIS:
-        candidates += [FactorAnalysis(count, svd_method="lapack", max_iter=200) for count in counts]
-    folds = KFold(NUM_FOLDS, shuffle=True, random_state=0)
+        kinds += [partial(_factor_analysis, prior_rows=number) for number in PRIOR_ROWS]
+    candidates = [(kind, count) for kind in kinds for count in sorted({most, max(most // 2, 1)})]
+    folds = list(KFold(NUM_FOLDS, shuffle=True, random_state=0).split(rows))
     with warnings.catch_warnings(), threadpool_limits(1):  # small matrices: threads would mostly wait for each other
         warnings.simplefilter("ignore")  # about iterations that did not converge
-        scores = [np.mean(cross_val_score(model, rows, cv=folds)) for model in candidates]
-        best = candidates[int(np.argmax(scores))]
-        if isinstance(best, FactorAnalysis):
-            best.set_params(max_iter=2000, tol=1e-4)
-        best.fit(rows)
-    return _diagonal(best, rows.shape[1], latent_dim)
+        scores = [
+            np.mean([np.mean(kind(rows[train], count, max_iter=200).log_prob(rows[test])) for train, test in folds])
+            for kind, count in candidates
+        ]
+        best, count = candidates[int(np.argmax(scores))]
+        linear = best(rows, count, max_iter=2000)
+    unused = np.zeros((rows.shape[1], latent_dim - linear.weight.shape[1]))
+    return linear._replace(weight=np.hstack([linear.weight, unused]))
 
 
-def _diagonal(fitted, data_dim, latent_dim) -> LinearModel:
+def _pca(rows, count, max_iter):
+    from sklearn.decomposition import PCA
+
+    fitted: Any = PCA(count).fit(rows)
+    lengths = np.sqrt(np.maximum(fitted.explained_variance_ - fitted.noise_variance_, 0))
+    return _diagonal(fitted.components_.T * lengths, rows.mean(axis=0), np.full(rows.shape[1], fitted.noise_variance_))
+
+
+def _factor_analysis(rows, count, max_iter, prior_rows):
+    """Return factor analysis of the rows, and of as many more whose columns are independent.
+
+    These are a weak prior: maximum likelihood of few rows often leaves no noise to some columns.
+    """
+    from sklearn.decomposition import FactorAnalysis
+
+    num_rows, data_dim = rows.shape
+    covariance = np.atleast_2d(np.cov(rows.T, bias=True))
+    covariance = (num_rows * covariance + prior_rows * np.diag(np.diag(covariance))) / (num_rows + prior_rows)
+    variances, axes = np.linalg.eigh(covariance)
+    half = np.sqrt(data_dim * np.maximum(variances, 0))[:, None] * axes.T
+    rows_with_covariance = np.vstack([half, -half])  # (2 D, D): all that factor analysis knows of the rows
+    fitted: Any = FactorAnalysis(count, svd_method="lapack", max_iter=max_iter, tol=1e-4).fit(rows_with_covariance)
+    return _diagonal(fitted.components_.T, rows.mean(axis=0), fitted.noise_variance_)
+
+
+def _diagonal(weight, bias, variances) -> LinearModel:
     """Return the model rotated so that the posterior's covariance is diagonal, which does not change p(x)."""
-    variances = np.maximum(np.broadcast_to(fitted.noise_variance_, data_dim), MIN_VARIANCE)
-    weight = fitted.components_.T
-    if hasattr(fitted, "explained_variance_"):  # PCA's components have length one
-        weight = weight * np.sqrt(np.maximum(fitted.explained_variance_ - fitted.noise_variance_, 0))
+    variances = np.maximum(variances, MIN_VARIANCE)
     left, singular_values, _ = np.linalg.svd(weight / np.sqrt(variances)[:, None], full_matrices=False)
-    turned = np.sqrt(variances)[:, None] * left * singular_values
-    weight = np.zeros((data_dim, latent_dim))
-    weight[:, : turned.shape[1]] = turned
-    return LinearModel(weight, fitted.mean_, variances)
+    return LinearModel(np.sqrt(variances)[:, None] * left * singular_values, bias, variances)
 
 
 def linear_network(network, matrix: np.ndarray, bias: np.ndarray):

@@ -90,7 +90,7 @@ def _mark_best(axes, history):
         best = int(np.argmax(bounds))
         axes.plot(history[best]["samples"], bounds[best], "o", color=colour, markersize=7, markeredgecolor="white")
         value = f"{bounds[best]:.1f}".replace("-", "−")
-        name = f"● best held-out epoch, kept: {value}"
+        name = f"● best held-out epoch: {value}"
         axes.text(0.02, 0.97, name, transform=axes.transAxes, color=colour, **_SMALL)
 
 

@@ -54,6 +54,7 @@ def measure(vae: VAE, run_data: RunData, seed: int) -> dict:
         "likelihood": vae.likelihood_,
         "epochs": vae.history_[-1]["epoch"],
         "stopped_because": vae.stopped_because_,
+        "refit_epochs": vae.refit_epochs_,
         "training_seconds": vae.history_[-1]["seconds"],
     }
     return metrics | {"warnings": judge(metrics)}

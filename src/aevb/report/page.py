@@ -112,7 +112,7 @@ def _facts(folder, vae, run_data, metrics, pictures, command="", no_page="") -> 
         "batches": f"batches of {vae.batch_size}",
         "is_density": is_density(vae),
         "is_grey": run_data.binarization == "grey" and not is_density(vae),
-        "ending": _ENDINGS.get(vae.stopped_because_, vae.stopped_because_),
+        "ending": f"{_ENDINGS.get(vae.stopped_because_, vae.stopped_because_)}{_refit(vae)}",
         "metrics": metrics,
         "digits": number_of_digits(metrics),
         "ranking_title": title,
@@ -126,6 +126,12 @@ def _facts(folder, vae, run_data, metrics, pictures, command="", no_page="") -> 
         "commit": runs.commit(),
         "machine": runs.machine(),
     }
+
+
+def _refit(vae):
+    if vae.refit_epochs_ is None:
+        return ""
+    return f"; then refit on all rows, including those held out, for {vae.refit_epochs_:,} epochs"
 
 
 def _decoder(vae):

@@ -53,6 +53,7 @@ class Trained:
     halvings: int = 0  # of the learning rate
     best_bound: float | None = None  # of held-out rows
     best_path: tuple[int, ...] = ()  # rows of the history up to the best state, by learning rate
+    refit_epochs: int | None = None  # of the second pass, over all rows; None if there was none
 
 
 def train(

@@ -90,6 +90,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"end_of_data"`` (of an iterator), ``"interrupted"``,
             ``"diverged"``, or ``"failed"``: reading the data failed after training had begun, and `fit` raised the
             error.
+        refit_epochs_: With fewer than 1,000 rows and default settings, the model is refit on all rows, including those
+            held out, for as many epochs as were best for the held-out rows. This is that number; ``history_`` is of
+            the run before. 0 means that the linear model it starts from was best. None if there was no refit.
 
     Example:
         >>> from sklearn.datasets import load_digits
@@ -217,6 +220,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 raise KeyboardInterrupt  # there is nothing to keep
         self._keep(learner, trained, *feed.first())
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
+        self.refit_epochs_ = trained.refit_epochs
         if trained.error is not None:
             trained.error.add_note("The model keeps what it learned before the error.")
             raise trained.error
@@ -264,7 +268,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         self._streaming = Unsaved((self._learner_setting(), self.generative_, learner, trained.state))
         samples = history[-1]["samples"] if history else 0
         history += [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
-        self.history_, self.stopped_because_ = history, trained.stopped_because
+        self.history_, self.stopped_because_, self.refit_epochs_ = history, trained.stopped_because, None
         if self.stopped_because_ == "interrupted":
             raise KeyboardInterrupt  # otherwise the caller's loop over batches could not be interrupted
         return self
@@ -668,7 +672,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         whole = replace(feed, train_rows=rows, validation_rows=None)
         other, state = self._start(units, keys, whole)
         again = relearn(other, state, whole, jax.random.fold_in(keys.train, 2), trained.best_path)
-        return (learner, trained) if again is None else (other, replace(trained, state=again.state))
+        if again is None:  # cut short
+            return learner, trained
+        epochs = sum(trained.best_path) * budget.epochs_per_row
+        return other, replace(trained, state=again.state, refit_epochs=epochs)
 
     def _initial_learning_rate(self):
         if isinstance(self.optimizer, optax.GradientTransformation):

@@ -1,0 +1,224 @@
+"""What default settings do beyond one run: reduce the learning rate, notice a collapsed model, refit on all rows."""
+
+import warnings
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from aevb import VAE
+from aevb.learners import AEVB
+from aevb.models import assemble, split
+from aevb.models.linear_start import start_linear
+from aevb.training import Resident, Source, budget, loop, recipe, train_on
+from aevb.training.budget import Patience
+from aevb.training.checkpoint import Checkpoints
+from aevb.training.position import REDUCTION, Position
+from aevb.vae import estimator
+
+RNG = np.random.default_rng(0)
+NOISE = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+LINE = (RNG.normal(size=(60, 1)) + 0.1 * RNG.normal(size=(60, 3))).astype(np.float32)
+UNITS = np.zeros(3, np.float32), np.ones(3, np.float32)
+KEY = jax.random.key(0)
+
+
+def start(rows=LINE, learning_rate=1e-2, linear=False):
+    models = assemble((3, 1, (8,)), "gaussian", "gelu", UNITS, "glorot", KEY)
+    models = start_linear(models, rows) if linear else models
+    learner = AEVB(split(models).skeleton, len(rows))
+    return learner, learner.init(models, learning_rate, None)
+
+
+def feed_of(rows=LINE, num_held_out=0):
+    numbers = np.arange(len(rows))
+    held_out = numbers[:num_held_out] if num_held_out else None
+    return Resident(Source(rows), numbers[num_held_out:], 10, held_out)
+
+
+# ---- the learning rate is reduced -----------------------------------------------
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """Let the held-out bound of each epoch be the next of a list, or -9."""
+    bounds = []
+    monkeypatch.setattr(
+        loop, "_judge", lambda *_: {"validation_lower_bound": bounds.pop(0) if bounds else -9.0, "validation_kl": 1.0}
+    )
+    return bounds
+
+
+def test_the_learning_rate_is_reduced_from_the_best_state_until_the_run_ends(judged):
+    judged += [-3.0, -2.0, -4.0, -4.0, -1.0, -4.0, -4.0]
+    learner, state = start()
+    trained = train_on(learner, state, feed_of(num_held_out=10), key=KEY, max_epochs=50, patience=Patience(2, 2))
+    assert trained.stopped_because == "converged"
+    assert len(trained.history) == 9  # 2 and 2 in vain, 1 and 2 in vain, 2 in vain
+    assert (trained.best_bound, trained.best_path) == (-1.0, (2, 1))
+    assert trained.state.learning_rate == pytest.approx(1e-2 * REDUCTION)
+
+
+def test_a_smaller_learning_rate_starts_at_the_best_state():
+    _, state = start()
+    worse = state._replace(parameters=jax.tree.map(lambda leaf: leaf + 1, state.parameters))
+    now = Position(worse, best_state=state, best_path=(3,), rows_since=5, epochs_since=2).with_reduced_step()
+    assert eqx.tree_equal(now.state.parameters, state.parameters)
+    assert now.state.learning_rate == pytest.approx(1e-2 * REDUCTION)
+    assert (now.path, now.rows_since, now.epochs_since) == ((3,), 0, 0)
+
+
+def test_a_run_without_reductions_ends_at_once(judged):
+    judged += [-3.0, -2.0]
+    learner, state = start()
+    trained = train_on(learner, state, feed_of(num_held_out=10), key=KEY, max_epochs=50, patience=Patience(2))
+    assert (len(trained.history), trained.best_path) == (4, (2,))
+
+
+def test_a_start_that_nothing_beats_is_kept(judged):
+    judged += [-1.0]  # of the start
+    learner, state = start()
+    rule = Patience(2, 1, judges_start=True)
+    trained = train_on(learner, state, feed_of(num_held_out=10), key=KEY, max_epochs=50, patience=rule)
+    assert (trained.best_bound, trained.best_path) == (-1.0, ())
+    assert eqx.tree_equal(trained.state.parameters, state.parameters)
+
+
+@pytest.mark.parametrize("cut", [4, 5, 7])  # epochs: just before, just after and well after the first reduction
+def test_a_run_cut_around_a_reduction_ends_as_if_it_had_not_been(cut, judged, tmp_path):
+    bounds = [-3.0, -2.0, -4.0, -4.0, -1.0, -4.0, -4.0]
+    learner, state = start()
+    feed, setting = feed_of(num_held_out=10), {"key": KEY, "patience": Patience(2, 2)}
+    judged += bounds
+    whole = train_on(learner, state, feed, max_epochs=50, **setting)
+    judged[:] = bounds
+
+    def checkpoints():
+        return Checkpoints(tmp_path, {"run": 1}, 0.0)
+
+    train_on(learner, state, feed, max_epochs=cut, checkpoints=checkpoints(), **setting)
+    judged[:] = bounds[cut:]
+    resumed = train_on(learner, state, feed, max_epochs=50, checkpoints=checkpoints(), **setting)
+    assert (resumed.best_path, len(resumed.history)) == (whole.best_path, len(whole.history))
+    assert eqx.tree_equal(resumed.state, whole.state)
+
+
+# ---- a collapsed model ------------------------------------------------------------
+
+
+def test_a_model_that_ignores_its_codes_is_collapsed():
+    learner, state = start(linear=True)
+    trained = loop.Trained(state, [{"kl_divergence": 0.0}])
+    assert not recipe.is_collapsed(learner, trained, feed_of())
+    asleep = jax.tree.map(lambda leaf: 0 * leaf, state.parameters)
+    assert recipe.is_collapsed(learner, replace(trained, state=state._replace(parameters=asleep)), feed_of())
+    assert not recipe.is_collapsed(learner, replace(trained, history=[{"kl_divergence": 2.0}]), feed_of())
+
+
+@pytest.mark.thorough
+def test_the_warm_up_lets_codes_into_use(monkeypatch):
+    """Weakly dependent columns: at the full weight of the KL term the codes carry less."""
+    rows = (0.7 * RNG.normal(size=(60, 1)) + RNG.normal(size=(60, 3))).astype(np.float32)
+    learner, state = start(rows)
+    monkeypatch.setattr(recipe, "WARM_UP_STEPS", 300)
+    feed = feed_of(rows)
+
+    def divergence(state):
+        return loop._judge(learner, feed.source, feed.train_rows, KEY, state)["validation_kl_divergence"]
+
+    plain = train_on(learner, state, feed, key=KEY, max_epochs=50).state
+    assert divergence(recipe.warm_up(learner, state, feed, KEY)) > divergence(plain) + 0.5
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Make the runs of default settings short."""
+    for name, value in {"MAX_STEPS": 60, "MAX_EPOCHS": 20, "PATIENCE_STEPS": 20, "PATIENCE_EPOCHS": 5}.items():
+        monkeypatch.setattr(budget, name, value)
+    monkeypatch.setattr(recipe, "WARM_UP_STEPS", 20)
+
+
+def test_independent_columns_get_another_start_and_a_warning(short, monkeypatch):
+    warmed = []
+    monkeypatch.setattr(estimator, "warm_up", lambda *a: warmed.append(1) or recipe.warm_up(*a))
+    for name, value in {"MAX_STEPS": 300, "PATIENCE_STEPS": 100}.items():
+        monkeypatch.setattr(budget, name, value)
+    setting = {"init": "glorot", "learning_rate": 1e-2, "progress": False}
+    with pytest.warns(UserWarning, match="No latent variable is active"):
+        vae = VAE(1, hidden=(8,), likelihood="gaussian", **setting).fit(NOISE)
+    assert warmed == [1]
+    assert vae.refit_epochs_ is None
+
+
+def test_a_second_start_that_is_no_longer_collapsed_is_kept_without_a_warning(short, monkeypatch):
+    answers = [True, False]
+    monkeypatch.setattr(estimator, "is_collapsed", lambda *_: answers.pop(0))
+    monkeypatch.setattr(estimator, "start_linear", lambda models, rows: models)
+    runs = []
+
+    def train_again(*arguments, **options):
+        trained = loop.train_on(*arguments, **options)
+        trained.best_bound = -5.0 + len(runs)  # the second run is better
+        runs.append(trained)
+        return trained
+
+    monkeypatch.setattr(estimator, "train_on", train_again)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vae = VAE(1, hidden=(8,), likelihood="gaussian", progress=False).fit(LINE)
+    assert (len(runs), answers) == (2, [])
+    assert vae.history_ == runs[1].history
+
+
+# ---- all rows -----------------------------------------------------------------------
+
+
+def test_a_refit_takes_the_epochs_of_each_learning_rate():
+    learner, state = start()
+    feed = feed_of()
+    again = recipe.relearn(learner, state, feed, KEY, (2, 0, 3))
+    assert again is not None
+    first = train_on(learner, state, feed, key=jax.random.fold_in(KEY, 0), max_epochs=2).state
+    reduced = first._replace(learning_rate=state.learning_rate * REDUCTION**2)
+    expected = train_on(learner, reduced, feed, key=jax.random.fold_in(KEY, 2), max_epochs=3).state
+    assert eqx.tree_equal(again.state, expected)
+    none = recipe.relearn(learner, state, feed, KEY, ())
+    assert none is not None
+    assert eqx.tree_equal(none.state, state)
+
+
+def test_a_refit_that_is_cut_short_is_not_used(monkeypatch):
+    def interrupted(learner, state, *_, **__):
+        return loop.Trained(state, stopped_because="interrupted")
+
+    monkeypatch.setattr(recipe, "train_on", interrupted)
+    assert recipe.relearn(*start(), feed_of(), KEY, (2,)) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "num_rows"),
+    [
+        ({}, 60),
+        ({"validation_fraction": 0.2}, None),  # what is given keeps its meaning
+        ({"max_epochs": 5}, None),
+    ],
+)
+def test_few_rows_are_all_learned_from_in_the_end(arguments, num_rows, short, monkeypatch):
+    seen = []
+
+    def relearn(learner, state, feed, key, path):
+        seen.append((feed.num_rows, learner.num_data, feed.held_out))
+        return recipe.relearn(learner, state, feed, key, path)
+
+    monkeypatch.setattr(estimator, "relearn", relearn)
+    vae = VAE(1, hidden=(8,), likelihood="gaussian", progress=False, **arguments).fit(LINE)
+    assert seen == ([(num_rows, num_rows, None)] if num_rows else [])
+    assert (vae.refit_epochs_ is None) == (num_rows is None)
+    assert vae.refit_epochs_ is None or vae.refit_epochs_ <= vae.history_[-1]["epoch"]
+
+
+def test_many_rows_are_not_learned_from_again(short, monkeypatch):
+    monkeypatch.setattr(estimator, "SMALL", 60)
+    assert VAE(1, hidden=(8,), likelihood="gaussian", progress=False).fit(LINE).refit_epochs_ is None
