@@ -29,7 +29,7 @@ def test_config_is_toml_without_what_is_none(tmp_path):
     assert config["model"] == {"hidden": [500, 200], "init": 'a "quoted" ü', "progress": True, "fraction": 0.1}
 
 
-def test_history_has_one_row_an_epoch(tmp_path):
+def test_history_has_one_row_per_epoch(tmp_path):
     runs.write_history(tmp_path, [{"epoch": 1, "lower_bound": -3.5}, {"epoch": 2, "lower_bound": -3.0}])
     with open(tmp_path / "history.csv", newline="") as file:
         assert list(csv.DictReader(file))[1] == {"epoch": "2", "lower_bound": "-3.0"}

@@ -17,7 +17,7 @@ def run(*arguments):
 
 @pytest.fixture
 def report(monkeypatch):
-    """Stands in for `aevb.report.families`, and draws what `draw_families` is set to."""
+    """Replaces `aevb.report.families`; `draw_families` can be set."""
     module = types.ModuleType("aevb.report.families")
     module.draw_families = lambda path: path
     monkeypatch.setitem(sys.modules, "aevb.report.families", module)

@@ -58,7 +58,7 @@ def table(tmp_path_factory):
 
 def test_a_config_repeats_a_run_bit_for_bit(folder, tmp_path, capsys, monkeypatch):
     capsys.readouterr()
-    monkeypatch.setattr("aevb.report.pictures.draw_pictures", lambda *_: [])  # the first run has them
+    monkeypatch.setattr("aevb.report.pictures.draw_pictures", lambda *_: [])  # the first run has drawn them
     again = ["fit", "--config", str(folder / "config.toml"), "--out", str(tmp_path), "--name", "again", "--json"]
     assert run(again) == 0
     metrics = json.loads(capsys.readouterr().out)
@@ -108,7 +108,7 @@ def test_encode_and_reconstruct(folder, tmp_path, capsys):
     codes = np.loadtxt(tmp_path / "z.csv", delimiter=",", skiprows=1)
     from aevb.data import binarize
 
-    # The model's data are binary: so are these, by the same seed.
+    # The model's data are binary draws, and so are these, with the same seed.
     expected = load(folder / "model").transform(binarize(levels, "static", 0))
     np.testing.assert_allclose(codes, expected, rtol=1e-5, atol=1e-6)
     assert run(["reconstruct", str(folder), str(tmp_path / "x.npy")]) == 0
@@ -129,7 +129,7 @@ def test_encode_and_reconstruct(folder, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_denoise_inpaint_and_super_resolve(tmp_path, capsys):
-    """Each brings back more than it was given; the model learned grey digits for thirty epochs."""
+    """Each improves on its input; the model was trained on grey digits for thirty epochs."""
     options = ["--latent-dim", "10", "--hidden", "100", "--max-epochs", "30", "--name", "run", "--out", str(tmp_path)]
     assert run(["fit", "digits", *options, "--quiet"]) == 0
     generator, X, where = np.random.default_rng(0), DIGITS[:40], str(tmp_path / "run")
@@ -153,7 +153,7 @@ def test_denoise_inpaint_and_super_resolve(tmp_path, capsys):
 
 
 def evaluate(folder, method, capsys):
-    # As many samples as `fit` takes: one program serves both.
+    # As many samples as `fit` uses: one program serves both.
     options = ["--method", method, "--num-samples", "500", "--json"]
     assert run(["evaluate", str(folder), *options]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -244,7 +244,7 @@ def test_the_folder_of_a_run_is_named_like_its_data():
     assert _folder_name(None, "/", "runs") == "data"
 
 
-def test_errors_are_json_if_json_was_asked_for(tmp_path, capsys):
+def test_errors_are_json_with_the_json_option(tmp_path, capsys):
     for command in (["sample", str(tmp_path), "--json"], ["sample", "--jsn", "--json"], ["fit", "--json"]):
         assert run(command) == 2
         captured = capsys.readouterr()
@@ -254,7 +254,7 @@ def test_errors_are_json_if_json_was_asked_for(tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_codes_have_labels_and_file_names_beside_them(folder, table, tmp_path, capsys):
+def test_codes_are_written_with_labels_and_file_names(folder, table, tmp_path, capsys):
     from PIL import Image
 
     for number, image in enumerate(DIGITS[:4]):
@@ -279,7 +279,7 @@ def test_codes_have_labels_and_file_names_beside_them(folder, table, tmp_path, c
 
 
 @pytest.mark.thorough
-def test_columns_are_known_by_their_names(table, tmp_path, capsys):
+def test_columns_are_matched_by_name(table, tmp_path, capsys):
     frame = load_wine(as_frame=True).data
     frame.to_csv(tmp_path / "x.csv", index=False)
     frame[frame.columns[::-1]].to_csv(tmp_path / "reversed.csv", index=False)
@@ -294,7 +294,7 @@ def test_columns_are_known_by_their_names(table, tmp_path, capsys):
     assert (
         "x.csv: the file lacks 'ash'; it has in addition 'dust'. The feature names that the model learned from" in said
     )
-    # What is missing is named, and not the word in a column that is there in its place.
+    # The missing column is named, not the text in a column that is there instead.
     frame.drop(columns="ash").assign(target="red").to_csv(tmp_path / "x.csv", index=False)
     assert run(["encode", str(table), str(tmp_path / "x.csv")]) == 2
     assert "the file lacks 'ash'. The feature names" in capsys.readouterr().err
@@ -311,7 +311,7 @@ def test_a_model_knows_the_columns_of_the_file_that_it_learned_from(table):
         vae.score_samples(frame.assign(ash=np.inf))
 
 
-def test_numbers_are_written_in_all_their_digits(tmp_path):
+def test_numbers_are_written_with_all_digits(tmp_path):
     from aevb.cli.apply import _write
 
     rows = np.array([[1001297.2165, 0.1, 1 / 3], [1e-300, -0.0, 1e30]])
@@ -319,7 +319,7 @@ def test_numbers_are_written_in_all_their_digits(tmp_path):
         _write(tmp_path / "x.csv", rows.astype(dtype), ["a", "b", "c"])
         found = np.loadtxt(tmp_path / "x.csv", delimiter=",", skiprows=1, dtype=dtype)
         np.testing.assert_array_equal(found, rows.astype(dtype))
-    assert (tmp_path / "x.csv").read_text().splitlines()[1].endswith(",0.1,0.33333334")  # and no more than those
+    assert (tmp_path / "x.csv").read_text().splitlines()[1].endswith(",0.1,0.33333334")  # no more than needed
 
 
 @pytest.mark.slow
@@ -370,7 +370,7 @@ def test_bad_input_gets_one_line_and_nothing_is_written(arguments, said, tmp_pat
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_defect_of_our_own_is_not_hidden(monkeypatch, tmp_path):
+def test_a_bug_in_the_package_is_not_hidden(monkeypatch, tmp_path):
     monkeypatch.setattr("aevb.cli.apply.open_run", lambda folder: np.zeros(3).reshape(2, 2))
     with pytest.raises(ValueError, match="reshape"):
         run(["encode", str(tmp_path), "digits"])
@@ -390,7 +390,7 @@ def load_names():
     return DATASETS
 
 
-def test_data_get_of_what_is_here(capsys):
+def test_data_get_of_an_available_data_set(capsys):
     assert run(["data", "get", "digits"]) == 0
     assert "1,797 rows of 64 columns, checked" in capsys.readouterr().out
 
@@ -420,7 +420,7 @@ def test_anomalies_are_ranked_with_their_labels(table, tmp_path, capsys):
     frame = load_wine(as_frame=True).frame[:20]
     frame["target"] = "class " + frame["target"].astype(str)
     frame.loc[7, "ash"] = 1e3  # a thousand standard deviations away
-    frame.loc[11, "alcohol"] = np.nan  # a missing value is no reason to refuse
+    frame.loc[11, "alcohol"] = np.nan  # missing values are allowed
     frame.to_csv(tmp_path / "wine.csv", index=False)
     output = tmp_path / "ranked.csv"
     arguments = ["anomalies", str(table), str(tmp_path / "wine.csv"), "--top", "3", "--output", str(output)]
@@ -443,7 +443,7 @@ def test_anomalies_are_ranked_with_their_labels(table, tmp_path, capsys):
     assert "its name must end in .csv" in capsys.readouterr().err
 
 
-def test_inpainting_what_has_no_holes_is_said(table, tmp_path, capsys):
+def test_inpainting_complete_rows_gives_a_note(table, tmp_path, capsys):
     load_wine(as_frame=True).data[:3].to_csv(tmp_path / "whole.csv", index=False)
     assert run(["inpaint", str(table), str(tmp_path / "whole.csv"), "--output", str(tmp_path / "x.csv")]) == 0
     assert "Note: X has no missing values (NaN), so nothing was filled in" in capsys.readouterr().err

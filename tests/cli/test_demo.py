@@ -23,7 +23,7 @@ def _small(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_a_run_is_complete_and_says_how_its_numbers_came_about(tmp_path, capsys):
+def test_a_run_is_complete_and_records_how_its_numbers_were_computed(tmp_path, capsys):
     folder = tmp_path / "demo"
     assert run(["demo", "--output", str(folder), "--epochs", "2", "--data", "digits", "--seed", "3"]) == 0
     assert {path.name for path in folder.iterdir()} == FILES

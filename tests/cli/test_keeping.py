@@ -1,4 +1,4 @@
-"""`aevb fit` that is cut off: what was learned is kept, a sentence says where, and `--resume` goes on with it."""
+"""Interrupted `aevb fit`: what was learned is kept, a message says where, and `--resume` continues it."""
 
 import ctypes
 import errno
@@ -35,14 +35,14 @@ def _few_pictures(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _ctrl_c_is_heard():
-    """Also where the tests run in the background, and the shell has told them to ignore it."""
+    """Also if the tests run in the background, where the shell makes them ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 def interrupt_after(calls, monkeypatch, number=signal.SIGINT, then=lambda: None):
-    """Let Ctrl-C, or another signal, come after so many chunks."""
+    """Send Ctrl-C, or another signal, after this many chunks."""
     seen = iter(range(10**9))
 
     def advance(self, samples, name, value):
@@ -59,7 +59,7 @@ def same(one, other):
     np.testing.assert_array_equal(load(one / "model").transform(DIGITS), load(other / "model").transform(DIGITS))
 
 
-def test_a_run_that_was_interrupted_goes_on_to_the_same_end(tmp_path, monkeypatch, capsys):
+def test_an_interrupted_run_resumes_with_the_same_result(tmp_path, monkeypatch, capsys):
     epochs = [*TINY[:-1], "--max-epochs", "4", "--out", str(tmp_path)]
     assert run(["fit", *epochs, "--name", "whole"]) == 0
     assert len(list((tmp_path / "whole" / "checkpoints").glob("chunk-*"))) == 1
@@ -73,7 +73,7 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_end(tmp_path, monkeypatc
     assert (tmp_path / "cut" / "config.toml").read_text() == (tmp_path / "whole" / "config.toml").read_text().replace(
         "whole", "cut"
     )
-    # A run that is done goes on with more epochs.
+    # A finished run continues with more epochs.
     assert run(["fit", "--resume", str(tmp_path / "cut"), "--max-epochs", "5"]) == 0
     assert len(load(tmp_path / "cut" / "model").history_) == 5
 
@@ -95,12 +95,12 @@ def test_a_second_ctrl_c_waits_until_the_model_is_saved(tmp_path, monkeypatch, c
         (["--config", "x.toml", "--name", "x"], "remove --config, --name"),
     ],
 )
-def test_a_run_goes_on_as_it_was_begun(more, words, tmp_path, capsys):
+def test_a_resumed_run_refuses_other_settings(more, words, tmp_path, capsys):
     assert run(["fit", "--resume", str(tmp_path), *more]) == 2
     assert words in capsys.readouterr().err
 
 
-def test_a_signal_in_jaxs_own_callback_comes_again():
+def test_a_signal_inside_a_jax_callback_is_raised_again():
     from aevb.cli.interruptions import one_interruption
 
     def _xla_gc_callback():
@@ -108,7 +108,7 @@ def test_a_signal_in_jaxs_own_callback_comes_again():
 
     with pytest.raises(KeyboardInterrupt), one_interruption():  # noqa: PT012
         _xla_gc_callback()
-        threading.Event().wait()  # until the signal comes
+        threading.Event().wait()  # until the signal arrives
 
 
 def test_a_signal_that_was_lost_can_be_sent_again(monkeypatch):
@@ -122,7 +122,7 @@ def test_a_signal_that_was_lost_can_be_sent_again(monkeypatch):
         signal.raise_signal(signal.SIGINT)
 
 
-def test_what_is_no_run_cannot_go_on(tmp_path, capsys):
+def test_a_folder_that_is_not_a_run_cannot_be_resumed(tmp_path, capsys):
     assert run(["fit", "--resume", str(tmp_path / "nothing")]) == 2
     assert "is not a run folder" in capsys.readouterr().err
     assert run(["fit", *TINY, "--checkpoint-every", "-1", "--out", str(tmp_path)]) == 2
@@ -130,7 +130,7 @@ def test_what_is_no_run_cannot_go_on(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_runs_at_the_same_moment_get_folders_of_their_own(tmp_path):
+def test_two_simultaneous_runs_get_separate_folders(tmp_path):
     from concurrent.futures import ThreadPoolExecutor
 
     from aevb.runs import new_run_folder
@@ -141,7 +141,7 @@ def test_two_runs_at_the_same_moment_get_folders_of_their_own(tmp_path):
 
 
 def fill_the_disk(monkeypatch, full):
-    """Let every file of these folders fail to be written."""
+    """Make writing any file in these folders fail."""
     from aevb import files
 
     sync = files._sync
@@ -154,7 +154,7 @@ def fill_the_disk(monkeypatch, full):
     monkeypatch.setattr(files, "_sync", failing)
 
 
-def test_a_disk_that_is_full_from_the_start_is_noticed_before_any_work(tmp_path, monkeypatch, capsys):
+def test_a_full_disk_is_detected_before_any_work(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("aevb.vae.VAE.fit", lambda *_, **__: pytest.fail("it learned"))
     fill_the_disk(monkeypatch, [tmp_path])
     assert run(["fit", *TINY, "--out", str(tmp_path)]) == 2
@@ -187,7 +187,7 @@ def test_a_disk_that_fills_up_after_the_model_was_saved(tmp_path, monkeypatch, c
     assert len(load(folder / "model").history_) == 2
 
 
-def test_the_command_that_failed_goes_on_when_there_is_space_again(tmp_path, monkeypatch):
+def test_a_failed_command_resumes_when_there_is_space_again(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         fill_the_disk(patch, [tmp_path / "digits" / "model"])
         patch.setattr("tempfile.tempdir", str(tmp_path))
@@ -196,7 +196,7 @@ def test_the_command_that_failed_goes_on_when_there_is_space_again(tmp_path, mon
     assert load(tmp_path / "digits" / "model").stopped_because_ == "max_epochs"
 
 
-def test_a_run_that_is_going_on_is_left_alone(tmp_path, capsys):
+def test_a_run_in_progress_is_not_disturbed(tmp_path, capsys):
     assert run(["fit", *TINY, "--max-epochs", "1", "--out", str(tmp_path)]) == 0
     folder = tmp_path / "digits"
     shutil.rmtree(folder / "model")
@@ -211,7 +211,7 @@ def test_a_run_that_is_going_on_is_left_alone(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("more", [["--checkpoint-every", "never"], []])
-def test_a_finished_model_is_not_replaced_by_a_new_beginning(more, tmp_path, capsys):
+def test_a_finished_model_is_not_replaced_by_a_new_run(more, tmp_path, capsys):
     assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path), "--checkpoint-every", "never"]) == 0
     assert run(["fit", "--resume", str(tmp_path / "digits"), *more]) == 2
     said = capsys.readouterr().err
@@ -219,7 +219,7 @@ def test_a_finished_model_is_not_replaced_by_a_new_beginning(more, tmp_path, cap
     assert len(load(tmp_path / "digits" / "model").history_) == 2
 
 
-def test_a_damaged_model_is_written_anew(tmp_path, capsys):
+def test_a_damaged_model_is_written_again(tmp_path, capsys):
     folder = tmp_path / "digits"
     assert run(["fit", *TINY, "--max-epochs", "2", "--out", str(tmp_path)]) == 0
     codes = load(folder / "model").transform(DIGITS)
@@ -240,8 +240,8 @@ def test_a_damaged_model_is_written_anew(tmp_path, capsys):
     assert "--resume" not in capsys.readouterr().err
 
 
-def test_nobody_has_to_listen(tmp_path, monkeypatch):
-    """As of `aevb fit ... 2>&1 | head -1`, or a terminal that is gone."""
+def test_a_closed_output_does_not_stop_a_run(tmp_path, monkeypatch):
+    """As in `aevb fit ... 2>&1 | head -1`, or with a closed terminal."""
 
     def say_line(*_):
         raise BrokenPipeError
@@ -294,7 +294,7 @@ def test_a_signal_waits_until_the_model_is_saved(first, second, tmp_path, monkey
 
 @pytest.mark.parametrize("moment", ["aevb.training.loop.Progress.__exit__", "aevb.vae.VAE.fit"])
 def test_a_first_ctrl_c_after_the_last_epoch_loses_nothing(moment, tmp_path, monkeypatch, capsys):
-    """While the bar or the thread that reads ahead ends, or between learning and saving."""
+    """While the progress bar or the reading thread ends, or between training and saving."""
     owner, name = moment.rsplit(".", 1)
     module, kind = owner.rsplit(".", 1)
     place = getattr(sys.modules[module], kind)
@@ -331,8 +331,8 @@ def test_a_run_that_diverges_at_once_says_so_and_has_its_report(tmp_path, monkey
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_a_run_ended_from_outside_goes_on_to_the_same_end(number, tmp_path):
-    """As users have it: another process, with pictures; the terminal is closed, or the process killed."""
+def test_a_killed_run_resumes_with_the_same_result(number, tmp_path):
+    """As users do it: a separate process, with pictures; the terminal is closed, or the process is killed."""
     command = [sys.executable, "-m", "aevb", "fit", *TINY[:-1], "--max-epochs", "300", "--patience", "none"]
     command += ["--out", str(tmp_path), "--checkpoint-every", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -354,7 +354,7 @@ def test_a_run_ended_from_outside_goes_on_to_the_same_end(number, tmp_path):
 
 @pytest.fixture
 def forbidden_is_forbidden():
-    """Let permissions hold for root too, who keeps all else: the right to write anywhere is taken from this thread."""
+    """Make file permissions apply to root too: this thread drops only the capability to write anywhere."""
     if os.geteuid() != 0:
         yield
         return

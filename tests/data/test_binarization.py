@@ -12,7 +12,7 @@ from aevb.training import Source
 DIGITS = load_dataset("digits").rows
 
 
-def test_the_four_ways():
+def test_the_four_binarizations():
     levels = np.array([[0, 51, 127, 128, 255]], np.uint8)
     assert binarize(levels, "grey") is not None
     np.testing.assert_array_equal(binarize(levels, "threshold"), [[0, 0, 0, 1, 1]])
@@ -26,7 +26,7 @@ def test_the_four_ways():
     assert binarize(levels, "dynamic").levels is levels
 
 
-def test_what_is_no_grey_level_is_refused():
+def test_values_that_are_not_grey_levels_are_refused():
     with pytest.raises(ValueError, match=r"row 0, column 1 is 1.5"):
         binarize(np.array([[0.5, 1.5]]), "static")
     with pytest.raises(ValueError, match=r"binarization='statik' is not known. Did you mean 'static'"):

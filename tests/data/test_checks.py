@@ -16,7 +16,7 @@ from aevb.data.checks import (
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Data are looked at three rows at a time."""
+    """Data are checked three rows at a time."""
     monkeypatch.setattr("aevb.data.table._BLOCK_BYTES", 3 * 8 * 4)
 
 
@@ -61,7 +61,7 @@ def test_rows_are_refused_with_place_value_and_advice(X, likelihood, words):
     assert words in str(error.value)
 
 
-def test_cells_of_text_are_looked_at_a_row_at_a_time(monkeypatch):
+def test_text_cells_are_checked_row_by_row(monkeypatch):
     calls, is_number = [], checks._is_number
     monkeypatch.setattr(checks, "_is_number", lambda value: calls.append(1) or is_number(value))
     cells = np.full((1000, 16), "1.0")
@@ -73,13 +73,13 @@ def test_cells_of_text_are_looked_at_a_row_at_a_time(monkeypatch):
     assert len(calls) <= 2 * len(cells) + 16
 
 
-def test_a_number_beyond_all_floats_is_named():
+def test_an_integer_too_large_for_a_float_is_named():
     huge = [[1, 2], [10**400, 3]]
     with pytest.raises(TypeError, match=r"row 1, column 0 is 1000.*not a number"), explained(huge):
         np.asarray(huge, float)
 
 
-def test_rows_and_columns_are_named_as_they_are_where_they_come_from():
+def test_messages_use_the_row_numbers_and_column_names_of_the_source():
     with pytest.raises(ValueError, match=r"big.parquet: the value at row 90, column 'age' is nan"):
         check_rows(
             data(_1_2=np.nan), None, name="big.parquet", row_numbers=range(89, 99), columns=["a", "b", "age", "d"]
@@ -119,7 +119,7 @@ def test_constant_columns_are_refused(column, words):
         check_columns_vary(X.min(axis=0), X.max(axis=0))
     assert words in str(error.value)
     check_columns_vary(np.array([0, 1.7e9]), np.array([49, 1.7e9 + 49]))
-    with pytest.raises(ValueError, match="column 1 is constant"):  # and what came in float32 has no digits for them
+    with pytest.raises(ValueError, match="column 1 is constant"):  # float32 has too few digits for the differences
         check_columns_vary(np.float32([0, 1.7e9]), np.float32([49, 1.7e9 + 128]))
 
 
@@ -177,14 +177,14 @@ def test_parameters_are_refused_with_what_is_allowed(value, rules, words):
     assert words in str(error.value)
 
 
-def test_a_row_of_another_length_is_named():
+def test_a_row_of_a_different_length_is_named():
     with pytest.raises(ValueError, match="X: row 1 has 3 values, but row 0 has 2"):
         check_row_lengths([[1, 2], [1, 2, 3], [1, 2]])
     with pytest.raises(ValueError, match="new: row 2 has 1 values, but row 0 has 2"):
         check_row_lengths([[1, 2], [1, 2], [1]], "new")
 
 
-def test_what_scikit_learn_says_is_kept_where_there_is_no_advice():
+def test_scikit_learns_message_is_kept_if_there_is_no_advice():
     with pytest.raises(ValueError, match=r"^X: strange$"), explained(np.ones((2, 2))):
         raise ValueError("strange")
 
@@ -195,7 +195,7 @@ def test_the_largest_whole_number():
         check_parameter("size", 2**31, kind=int, low=1)
 
 
-def test_options_that_a_function_has_not_are_refused():
+def test_unknown_options_of_a_function_are_refused():
     check_options("f", {"size": 1}, lambda size: size)
     with pytest.raises(ValueError, match=r"f has no option 'sise'\. Did you mean 'size'\? Its options are: size\."):
         check_options("f", {"sise": 1}, lambda first, size: size, first=1)

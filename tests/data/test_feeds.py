@@ -1,4 +1,4 @@
-"""Which rows come when: rows hold their own numbers here, and nothing is compiled."""
+"""Which rows are read when: each row contains its own index here, and nothing is compiled."""
 
 import threading
 import time
@@ -41,7 +41,7 @@ def feed_of(tables, held_out=(), batch_size=50):
 
 
 def epochs(feed, max_epochs, key=KEY):
-    """Return the rows' numbers of each chunk of each epoch, in the order in which steps see them."""
+    """Return the row indices of each chunk of each epoch, in the order in which steps see them."""
     return [
         [np.asarray(chunk.source.rows)[np.asarray(chunk.order), 0].astype(int) for chunk in chunks]
         for _, chunks in feed.segments(key, max_epochs)
@@ -56,7 +56,7 @@ def test_chunks_know_the_numbers_of_their_rows(tables):
                 np.testing.assert_array_equal(chunk.names.numbers[: len(rows)], rows)
 
 
-def test_epochs_read_each_row_once_in_an_order_of_their_own(tables, monkeypatch):
+def test_each_epoch_reads_each_row_once_in_its_own_order(tables, monkeypatch):
     monkeypatch.setattr("aevb.training.feed.MAX_CHUNK_STEPS", 40)
     held_out = np.arange(3, 10_000, 1000)
     feed = feed_of(tables, held_out)
@@ -87,7 +87,7 @@ def test_minibatches_mix_rows_from_everywhere(tables, monkeypatch):
     assert all(len(set(chunk // 100)) >= 20 for chunk in chunks)
 
 
-def test_large_pieces_are_few_at_a_time(tables, monkeypatch):
+def test_few_large_pieces_are_open_at_a_time(tables, monkeypatch):
     monkeypatch.setattr(file_feed, "OPEN_BYTES", 0)
     monkeypatch.setattr("aevb.training.feed.MAX_CHUNK_STEPS", 2)
     ((chunk, *_),) = epochs(feed_of(tables), 1)
@@ -110,7 +110,7 @@ def batch_feed(X, batch_size=10):
 @pytest.mark.parametrize("sizes", [(130,) * 20, (7, 2000, 1, 493), (2500,), (9, 20)])
 def test_batches_of_any_size_become_chunks_in_order(sizes):
     feed = batch_feed(batches(*sizes))
-    (chunks,) = epochs(feed, 5)  # an iterator is passed once
+    (chunks,) = epochs(feed, 5)  # an iterator is used once
     rows, total = np.concatenate(chunks), sum(sizes)
     assert total - 10 < len(rows) <= total
     assert len(set(rows)) == len(rows)
@@ -165,7 +165,7 @@ def test_batches_that_cannot_be_used(X, words):
 # ---- reading ahead ---------------------------------------------------------------------------------------------------
 
 
-def test_reading_goes_ahead_a_little_and_ends_when_nobody_asks():
+def test_reading_stays_a_little_ahead_and_stops_when_closed():
     made = []
 
     def endless():
@@ -177,13 +177,13 @@ def test_reading_goes_ahead_a_little_and_ends_when_nobody_asks():
     assert [next(items), next(items)] == [1, 2]
     while len(made) < 5:
         time.sleep(0.01)
-    time.sleep(0.05)  # in which it could go too far
+    time.sleep(0.05)  # time in which it could read too far
     assert len(made) == 5  # two taken, two waiting, one in hand
     items.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "aevb-read-ahead"]
 
 
-def test_errors_of_the_data_are_told_apart():
+def test_errors_of_the_data_are_distinguished():
     def fails():
         yield 1
         raise OSError("unplugged")

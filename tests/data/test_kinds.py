@@ -1,4 +1,4 @@
-"""What kind of numbers data are: on the data sets that people try first."""
+"""What kind of numbers data are, on the data sets that people try first."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def table(name):
 
 
 def blurred_faces(num=200, side=12):
-    """Smooth grey pictures with all levels, as photographs of one scene in several lights."""
+    """Smooth grey pictures with all levels, like photographs of one scene in different light."""
     rng = np.random.default_rng(0)
     across, down = np.meshgrid(np.linspace(0, 1, side), np.linspace(0, 1, side))
     slopes = rng.uniform(-0.3, 0.3, (num, 2, 1, 1))
@@ -37,7 +37,7 @@ def test_ink_is_bernoulli_and_photographs_are_not(as_floats):
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "diabetes", "breast_cancer", "linnerud"])
-def test_scaled_tables_are_gaussian_also_beside_columns_of_zeros_and_ones(name):
+def test_scaled_tables_are_gaussian_even_with_columns_of_zeros_and_ones(name):
     X = table(name)
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     assert chosen(X) == "gaussian"
@@ -62,7 +62,7 @@ def test_small_bytes_are_counts():
         ("diabetes", [1, 7]),  # sex, and a ratio that is 2, 3, 4 or 5 in most rows
     ],
 )
-def test_rounded_measurements_are_not_taken_for_discrete(name, expected):
+def test_rounded_measurements_are_not_discrete(name, expected):
     assert discrete_columns(table(name)).tolist() == expected
 
 
@@ -72,8 +72,8 @@ def test_counts_codes_and_many_zeros_are_discrete():
     assert discrete_columns(counts).tolist() == [0, 1, 2, 3]
     amounts = rng.exponential(size=(2000, 2)) * (rng.random((2000, 2)) < [0.3, 1.0])
     assert discrete_columns(amounts).tolist() == [0]
-    assert discrete_columns(np.ones((50, 2))).size == 0  # which are refused, not warned of
-    assert discrete_columns(counts[:10]).size == 0  # too few to say
+    assert discrete_columns(np.ones((50, 2))).size == 0  # refused, without a warning
+    assert discrete_columns(counts[:10]).size == 0  # too few to decide
 
 
 def test_pairs_are_counted_exactly():

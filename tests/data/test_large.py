@@ -1,4 +1,4 @@
-"""Commands on files larger than memory, which are small here and taken for large."""
+"""Commands on files larger than memory; here they are small, but treated as large."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ X = RNG.normal(size=(3000, 4)).astype(np.float32)
 
 @pytest.fixture
 def _everything_is_large(monkeypatch):
-    """No file may be loaded whole: what wants all rows in memory is gone."""
+    """No file may be loaded as a whole: the functions that need all rows in memory are removed."""
     monkeypatch.setattr(training_data, "IN_MEMORY_BYTES", 1000)
     monkeypatch.delattr(training_data, "Resident")
     monkeypatch.setattr("aevb.data.run_data.MAX_ROWS", 100)
@@ -43,7 +43,7 @@ def write(folder, kind):
 
 @pytest.mark.usefixtures("_everything_is_large")
 @pytest.mark.parametrize("kind", [".npy", ".npz", ".parquet", "folder"])
-def test_a_trial_keeps_rows_aside_and_the_rest_on_disk(tmp_path, kind):
+def test_run_data_hold_out_rows_and_leave_the_rest_on_disk(tmp_path, kind):
     label_column = "kind" if kind == ".parquet" else None
     run_data = prepare(DataSettings(str(write(tmp_path, kind)), label_column=label_column))
     assert (len(run_data.train), len(run_data.test), run_data.num_train) == (100, 100, 2900)
@@ -58,7 +58,7 @@ def test_a_trial_keeps_rows_aside_and_the_rest_on_disk(tmp_path, kind):
 
 
 @pytest.mark.usefixtures("_everything_is_large")
-def test_a_bad_row_has_its_own_number_though_only_some_are_looked_at(tmp_path):
+def test_a_bad_row_is_reported_by_its_number_in_the_file(tmp_path):
     path = tmp_path / "data.npy"
     np.save(path, np.where(np.arange(3000)[:, None] < 2000, X, np.nan))
     with pytest.raises(ValueError, match=r"data.npy: the value at row 2\d\d\d, column 0 is nan"):
@@ -67,7 +67,7 @@ def test_a_bad_row_has_its_own_number_though_only_some_are_looked_at(tmp_path):
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("_everything_is_large")
-def test_fit_streams_all_rows_but_those_kept_aside(tmp_path, monkeypatch):
+def test_fit_streams_all_rows_except_the_held_out_ones(tmp_path, monkeypatch):
     run_data = prepare(DataSettings(str(write(tmp_path, ".npy"))))
     feeds = []
     monkeypatch.setattr(training_data, "FileFeed", lambda *given: feeds.append(FileFeed(*given)) or feeds[0])
@@ -85,12 +85,12 @@ def test_fit_streams_all_rows_but_those_kept_aside(tmp_path, monkeypatch):
     assert not read & others
     assert len(read) >= 2600
     assert vae.history_[0]["samples"] >= 2600
-    # Held-out rows come from all over the file, and units only from rows that are not held out.
+    # Held-out rows come from all parts of the file, and units only from rows that are not held out.
     places = np.flatnonzero([bytes(row) in set(map(bytes, held_out)) for row in X])
     assert places.mean() == pytest.approx(1500, abs=300)
 
 
-def test_units_leave_out_what_is_kept_aside(tmp_path):
+def test_units_exclude_held_out_rows(tmp_path):
     Y = X.copy()
     Y[-10:] = 1e6
     np.save(tmp_path / "y.npy", Y)
@@ -101,7 +101,7 @@ def test_units_leave_out_what_is_kept_aside(tmp_path):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8])
 @pytest.mark.parametrize("left_out", [[], [70, 1500]])
-def test_a_checksum_is_of_every_row_in_its_place(tmp_path, dtype, left_out):
+def test_the_checksum_depends_on_every_row_and_its_position(tmp_path, dtype, left_out):
     rows = RNG.integers(0, 255, (4001, 3)).astype(dtype)
 
     def fingerprint(rows):

@@ -47,7 +47,7 @@ def test_parquet(tmp_path):
     assert data.columns == tuple("abcde")
 
 
-def test_images_are_known_by_their_shape(tmp_path):
+def test_images_are_recognized_by_their_shape(tmp_path):
     levels = np.arange(3 * 8 * 9, dtype=np.uint8).reshape(3, 8, 9)
     np.save(tmp_path / "images.npy", levels)
     np.save(tmp_path / "flat.npy", levels.reshape(3, 72))
@@ -80,7 +80,7 @@ def picture(path, levels, mode=None):
     Image.fromarray(levels, mode).save(path)
 
 
-def test_pictures_of_sixteen_bits_and_of_numbers_are_read_as_they_are(tmp_path):
+def test_sixteen_bit_and_floating_point_pictures_are_read_without_loss(tmp_path):
     rng = np.random.default_rng(0)
     deep, normal = rng.integers(0, 65536, (2, 5, 4), np.uint16), rng.normal(size=(2, 5, 4)).astype(np.float32)
     for number in range(2):
@@ -95,11 +95,11 @@ def test_pictures_of_sixteen_bits_and_of_numbers_are_read_as_they_are(tmp_path):
     assert data.binarization == "none"
 
 
-def test_what_is_done_to_colours_and_transparency_is_said(tmp_path):
+def test_conversions_of_colour_and_transparency_give_warnings(tmp_path):
     grey = np.random.default_rng(0).integers(0, 256, (4, 6), np.uint8)
     red = np.zeros((4, 6, 3), np.uint8)
     red[..., 0] = 255
-    picture(tmp_path / "same" / "0.png", np.stack([grey] * 3, axis=-1))  # grey in three channels, and opaque
+    picture(tmp_path / "same" / "0.png", np.stack([grey] * 3, axis=-1))  # grey in three channels, opaque
     picture(tmp_path / "same" / "1.png", np.stack([grey] * 3 + [np.full_like(grey, 255)], axis=-1))
     np.testing.assert_array_equal(open_dataset(str(tmp_path / "same")).rows, [grey.ravel()] * 2)
     picture(tmp_path / "colour" / "0.png", grey)
@@ -116,7 +116,7 @@ def test_what_is_done_to_colours_and_transparency_is_said(tmp_path):
         open_dataset(str(tmp_path / "moves"))
 
 
-def test_pictures_in_folders_of_folders(tmp_path):
+def test_pictures_in_nested_folders(tmp_path):
     for number, name in enumerate(("train/cats", "train/dogs", "test/cats", ".hidden/cats")):
         picture(tmp_path / name / "0.png", np.full((4, 6), number, np.uint8))
     data = open_dataset(str(tmp_path))
@@ -132,7 +132,7 @@ def test_images_in_an_npz_file(tmp_path):
     assert (data.image_shape, list(data.labels)) == ((8, 9), [0, 1, 2])
 
 
-def test_an_index_of_pandas_is_no_column(tmp_path):
+def test_a_pandas_index_is_not_a_column(tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=list("abcde"), index=np.arange(100, 120))
     frame.to_parquet(tmp_path / "unnamed.parquet")
@@ -225,7 +225,7 @@ def damaged_picture(path):
 
 
 def deep_colours(path):
-    """A PNG of 16 bits per channel, which Pillow reads as 8 and cannot write."""
+    """A PNG with 16 bits per channel, which Pillow reads as 8 bits and cannot write."""
     path.mkdir()
     header = struct.pack(">IIBBBBB", 1, 1, 16, 2, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(bytes(7))), (b"IEND", b"")]
@@ -258,7 +258,7 @@ def truncated_archive(path):
 
 
 OBJECTS = np.array([[{}, 1]], dtype=object)
-# How a file is made hostile, how its name ends, and what the message says beside the file's name.
+# How a hostile file is made, the ending of its name, and what the message says in addition to its name.
 HOSTILE = {
     "truncated npy": (truncated, ".npy", "truncated"),
     "empty npy": (text(""), ".npy", "cannot be read"),
@@ -310,7 +310,7 @@ def test_a_hostile_file_gets_one_line_that_names_it(tmp_path, name):
     assert not (tmp_path.parent / "evil.txt").exists()
 
 
-def test_a_name_that_is_nothing_lists_what_there_is(tmp_path):
+def test_an_unknown_name_lists_the_known_ones(tmp_path):
     with pytest.raises(DataFileError, match=r"mnsit is neither the name of a data set \(mnist-5k, .* nor a file"):
         open_dataset("mnsit")
     path = tmp_path / "a.csv"
@@ -319,7 +319,7 @@ def test_a_name_that_is_nothing_lists_what_there_is(tmp_path):
         open_dataset(str(path), label_column="colour")
 
 
-def test_rows_with_missing_values_are_left_out_if_asked(tmp_path):
+def test_drop_missing_leaves_out_rows_with_missing_values(tmp_path):
     from aevb.data.run_data import DataSettings, prepare
 
     path = tmp_path / "holes.csv"

@@ -1,4 +1,4 @@
-"""Downloads come from a server in this process, with files of the published forms and hashes of their own."""
+"""Downloads come from a server in this process, with files in the published formats and their own hashes."""
 
 import bz2
 import gzip
@@ -26,7 +26,7 @@ def _empty_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def server():
-    """Serves `files`; counts what it is asked for."""
+    """Serves `files`, and counts requests."""
     files, asked = {}, []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -89,7 +89,7 @@ def test_mnist_is_downloaded_once_from_the_mirror_that_works(server, monkeypatch
     assert len(server.asked) == number_of_requests
 
 
-def test_a_copy_with_another_gzip_header_is_accepted_by_what_it_holds(server):
+def test_a_copy_with_another_gzip_header_is_accepted_by_its_contents(server):
     content = b"the same pixels"
     file = remote(server, "x.gz", gzip.compress(content, mtime=1))
     file = file._replace(digest="md5:" + "0" * 32, content_digest=f"md5:{digest(content, 'md5')}")
@@ -105,7 +105,7 @@ def test_a_copy_with_another_gzip_header_is_accepted_by_what_it_holds(server):
         ({"urls": ("file:///etc/hostname",)}, "unknown url type: file"),
     ],
 )
-def test_what_is_not_the_file_is_refused_and_nothing_stays(server, change, reason):
+def test_a_wrong_file_is_refused_and_nothing_remains(server, change, reason):
     file = remote(server, "x", b"hello, hello")._replace(**change)
     with pytest.raises(DataFileError, match=rf"x could not be downloaded.*{reason}.*put the file at"):
         fetch(file, cache_folder() / "folder" / "x")
@@ -163,7 +163,7 @@ def test_frey_faces_come_from_either_form(server, monkeypatch, tmp_path):
         np.testing.assert_array_equal(data.rows, flat)
         parts = data.parts
         assert sorted(np.concatenate(list(parts.values()))) == list(range(1965))
-        # Blocks of a film: hardly a test frame has a neighbour to learn from.
+        # Blocks of a film: few test frames have a neighbour among the training frames.
         assert np.isin(parts["test"] + 1, parts["train"]).mean() < 0.06
         (cache_folder() / "frey_faces" / "frey_faces.npz").unlink()
 
@@ -180,7 +180,7 @@ def test_the_published_files_themselves(name, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="each system has its own place")
-def test_downloads_are_kept_where_the_system_keeps_such_things(monkeypatch, tmp_path):
+def test_downloads_go_to_the_cache_folder_of_the_system(monkeypatch, tmp_path):
     monkeypatch.delenv("AEVB_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "aevb"

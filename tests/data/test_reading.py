@@ -27,11 +27,11 @@ def test_types_that_are_kept(given, kept):
     matrix = read_matrix(BaseEstimator(), np.ones((3, 2), given), reset=True)
     assert matrix.dtype == np.dtype(kept)
     X = np.ones((3, 2), kept)
-    assert np.shares_memory(read_matrix(BaseEstimator(), X, reset=True), X)  # what can be kept is not copied
+    assert np.shares_memory(read_matrix(BaseEstimator(), X, reset=True), X)  # not copied where possible
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "U3", "datetime64[s]"])
-def test_types_that_are_no_numbers(dtype):
+def test_types_that_are_not_numeric(dtype):
     assert number_type(np.dtype(dtype)) is None
 
 
@@ -69,7 +69,7 @@ PHOTO = np.array([[0.3, 0.5, 0.4, 0.6], [0.6, 0.5, 0.4, 0.3]])
         ((255 * INK).astype(np.float32), "bernoulli", ("bernoulli", 1.0)),  # and refused afterwards
     ],
 )
-def test_how_data_are_read(rows, likelihood, expected):
+def test_how_data_are_interpreted(rows, likelihood, expected):
     reading = decide(rows, rows.min(), rows.max(), likelihood)
     assert reading[:2] == expected
     assert bool(reading.reason) == (likelihood == "auto")
@@ -92,7 +92,7 @@ def test_matrices_are_checked():
     assert read_matrix(estimator, np.full((3, 2), np.nan), reset=False).shape == (
         3,
         2,
-    )  # the values are looked at later
+    )  # the values are checked later
     with pytest.raises(
         ValueError, match=r"dim 3.*\. Flatten images and similar arrays first: X\.reshape\(len\(X\), -1\)\.$"
     ):
@@ -104,7 +104,7 @@ def test_matrices_are_checked():
         read_matrix(estimator, np.array([[1, "red"]], dtype=object), reset=True)
 
 
-def test_training_data_are_checked_for_the_likelihood_that_was_decided_on():
+def test_training_data_are_checked_for_the_chosen_likelihood():
     constant = np.c_[np.arange(4.0), np.ones(4)]
     assert read_training_data(constant[2:], "gaussian", own_decoder=True)[:2] == ("custom", 1.0)
     with pytest.raises(ValueError, match="column 1 is constant"):
@@ -124,12 +124,12 @@ def test_images_may_have_constant_pixels_and_tables_may_not():
     for likelihood in ("gaussian", "sigmoid-gaussian"):
         assert read_training_data(faces, likelihood).likelihood == likelihood
     with pytest.raises(ValueError, match="column 0 is constant"):
-        read_training_data(faces.astype(float), "gaussian")  # six columns of numbers are no images
+        read_training_data(faces.astype(float), "gaussian")  # six columns of numbers are not images
     with pytest.raises(ValueError, match="column 0 is constant"):
         read_training_data(np.full((5, 3), 200, np.uint8), "gaussian")
 
 
-def test_a_density_on_columns_of_few_values_is_warned_of_by_name():
+def test_a_density_on_columns_with_few_values_gives_a_warning_that_names_them():
     rng = np.random.default_rng(0)
     X = np.c_[rng.normal(size=200), rng.poisson(2, 200), rng.integers(0, 2, 200), rng.normal(size=200).round(1)]
     with pytest.warns(UserWarning, match=r"2 of 4 columns \('visits', 'sex'\) take few values.*dequantize") as caught:

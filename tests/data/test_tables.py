@@ -47,7 +47,7 @@ def test_files_and_folders_give_their_rows_in_order(tmp_path):
     ("dtype", "kept"),
     [("u1", "u1"), ("?", "?"), ("f4", "f4"), (">f4", "f8"), ("f2", "f4"), ("i8", "f8"), ("u2", "f4")],
 )
-def test_numbers_are_kept_as_arrays_of_them_are(tmp_path, dtype, kept):
+def test_number_types_are_the_same_from_files_and_arrays(tmp_path, dtype, kept):
     np.save(tmp_path / "x.npy", (10 * X).astype(dtype))
     rows = read(tmp_path / "x.npy")
     assert rows.dtype == kept
@@ -131,7 +131,7 @@ def test_damage_inside_a_file_is_found_when_it_is_read(tmp_path):
         read(tmp_path / "x.npz")
 
 
-def test_missing_truth_values_are_not_false(tmp_path):
+def test_missing_booleans_are_not_false(tmp_path):
     write_parquet(tmp_path / "x.parquet", {"a": [True, None], "b": [False, True]})
     with pytest.raises(DataFileError, match=r"column 'a' has missing values"):
         read(tmp_path / "x.parquet")
@@ -186,7 +186,7 @@ def test_grey_levels_and_constant_columns(tmp_path):
     np.save(tmp_path / "x.npy", np.array([[0, 200], [0, 7]], np.uint8))
     tables = open_tables(tmp_path / "x.npy")
     assert scan(tables, "auto", NONE).reading[:2] == ("bernoulli", 1 / 255)
-    levels = scan(tables, "gaussian", NONE)  # of images, whose pixels share one unit
+    levels = scan(tables, "gaussian", NONE)  # images, whose pixels share one unit
     assert levels.units is not None
     np.testing.assert_allclose(levels.units[1], np.sqrt([(96.5**2) / 2] * 2) / 255)
     np.save(tmp_path / "x.npy", np.array([[0, 20], [0, 7]], np.uint8))

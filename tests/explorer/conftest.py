@@ -1,4 +1,4 @@
-"""One browser for all tests of a worker, and models that need no learning: parameters drawn by NumPy.
+"""One browser for all tests of a worker, and models that need no training: parameters drawn by NumPy.
 
 Without Playwright or without a browser the tests that need them are skipped, and say so.
 """
@@ -21,7 +21,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def random_vae(data_dim, *, seed=0, units=None, **arguments):
-    """Return a model as `load` would, with parameters drawn at random."""
+    """Return a model as `load` would, with random parameters."""
     arguments = {"latent_dim": 2, "hidden": (10,), "likelihood": "bernoulli", "progress": False} | arguments
     vae = VAE(**arguments)
     vae._check_parameters()
@@ -71,7 +71,7 @@ def _random_vae():
 
 
 @pytest.fixture(scope="session", name="run_data_of")
-def _trial_of():
+def _run_data_of():
     return run_data_of
 
 
@@ -89,7 +89,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)><!-- <script>"
 
 @pytest.fixture(scope="session")
 def table_page(tmp_path_factory):
-    """The page of a table with four latent variables, whose names would do harm if they could."""
+    """The page of a table with four latent variables and hostile names."""
     generator = np.random.default_rng(0)
     units = np.array([0.0, 10.0, -3.0, 1000.0, 1.0], np.float32), np.array([1.0, 5.0, 0.1, 300.0, 2.0], np.float32)
     rows = (units[0] + units[1] * generator.normal(size=(120, 5))).astype(np.float32)
@@ -134,7 +134,7 @@ class Visit:
         return page
 
     def rest(self, page=None):
-        """Wait until what was changed has been shown."""
+        """Wait until changes are displayed."""
         (page or self.page).evaluate(
             "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
         )
@@ -158,12 +158,12 @@ class Visit:
         return np.array(self.value(f"Array.from(values.{name})"))
 
     def place(self, selector, across, down):
-        """Return a place in an element, in shares of its size."""
+        """Return a position in an element, given as fractions of its size."""
         box = self.page.locator(selector).bounding_box()
         return box["x"] + across * box["width"], box["y"] + down * box["height"]
 
     def drag(self, selector, *places):
-        """Drag the mouse through places of an element."""
+        """Drag the mouse through positions in an element."""
         mouse = self.page.mouse
         mouse.move(*self.place(selector, *places[0]))
         mouse.down()

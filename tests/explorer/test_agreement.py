@@ -62,7 +62,7 @@ def in_the_page(page, vae, arrays, *data):
 
 
 def largest_error(found, expected, least_kl=0.0):
-    """Relative to each number, or to the largest of a kind for what may be near 0; log-densities may be near 0 too."""
+    """Relative to each number, or to the largest of its kind for numbers that may be near 0, such as log-densities."""
     errors = {}
     for name, values in expected.items():
         values, got = np.asarray(values).ravel(), np.asarray(found[name])
@@ -71,7 +71,7 @@ def largest_error(found, expected, least_kl=0.0):
             if name == "kl":
                 scale = np.maximum(scale, least_kl)
             if name == "bound" and np.size(expected["std"]):
-                scale = np.maximum(scale, D)  # a nat for each column
+                scale = np.maximum(scale, D)  # one nat per column
             errors[name] = np.max(np.abs(got - values) / scale)
     return errors
 
@@ -107,7 +107,7 @@ def full_arrays(vae):
     return dict(named_leaves({"parameters": parameters, "constants": constants}))
 
 
-def test_half_precision_is_that_of_ieee(calculator):
+def test_half_precision_follows_ieee(calculator):
     numbers = np.concatenate(
         [np.float16([0, -0.0, 1, -2.5, 65504, 6e-8, -3e-5, 6.1e-5]), as_half(np.linspace(-4, 4, 501))]
     )
@@ -119,7 +119,7 @@ def test_half_precision_is_that_of_ieee(calculator):
 
 
 def test_completions_are_draws_from_the_posterior(calculator, random_vae):
-    """Of one latent variable quadrature gives p(z | what was observed)."""
+    """With one latent variable, quadrature gives p(z | observed values)."""
     vae = random_vae(D, latent_dim=1, hidden=(10,), activation="tanh", seed=3)
     x = (np.random.default_rng(2).random(D) < 0.5).astype(np.float32)
     missing = np.arange(D) % 3 > 0

@@ -51,7 +51,7 @@ def test_names_and_labels_stay_text(table_page):
     assert "<img" not in page
 
 
-def test_what_is_embedded(digits_page):
+def test_embedded_arrays(digits_page):
     page = digits_page.read_text(encoding="utf-8")
     facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
     data = zlib.decompress(base64.b64decode(re.search(r'id="arrays">(.*?)</script>', page, re.DOTALL)[1]))
@@ -112,7 +112,7 @@ def test_colours_and_activations_are_those_of_the_library():
 
 @pytest.fixture
 def run_folder(tmp_path, random_vae):
-    """The folder of a run on scikit-learn's digits that learned nothing."""
+    """The folder of a run on scikit-learn's digits with an untrained model."""
     vae = random_vae(64, hidden=(20,), activation="tanh")
     models = vae.generative_, vae.recognition_
     vae._optimizer_state = vae._start_learner(models, 1, jax.random.key(0))[1].optimizer_state
@@ -138,7 +138,7 @@ def test_the_command(run_folder, capsys, monkeypatch):
     assert f"The interactive page is {page}" in capsys.readouterr().out
     assert opened == [page.as_uri()]
     assert '"num_held_out":25' in page.read_text(encoding="utf-8")
-    for _ in range(2):  # the link comes once
+    for _ in range(2):  # the link is added once
         assert (run_folder / "report.html").read_text().count('<a href="explorer.html">') == 1
         assert run(["explore", str(run_folder), "--rows", "50", "--no-open", "--json"]) == 0
     assert len(opened) == 1

@@ -32,7 +32,7 @@ def pixels(opened, selector):
 
 
 def shown_mean(opened):
-    """Return what the output should be: the decoder's mean at z, as the painter shades it in light colours."""
+    """Return the expected output: the decoder's mean at z, as the page draws it in light colours."""
     mean = np.array(opened.value("[...app.model.decode(values.z).mu]"))
     low, high = 255, 0x14
     return low + np.round(255 * mean) / 255 * (high - low)
@@ -96,7 +96,7 @@ def test_epsilon_is_drawn_again_and_z_is_mu_plus_sigma_epsilon(visit, digits_pag
     assert opened.value("values.view.span < 6 * Math.max(...app.q.sigma)")
 
 
-def test_drawing_rubbing_out_and_noise(visit, digits_page):
+def test_drawing_erasing_and_noise(visit, digits_page):
     opened = visit(digits_page)
     opened.page.get_by_role("button", name="Clear").click()
     opened.rest()
@@ -129,7 +129,7 @@ def test_drawing_rubbing_out_and_noise(visit, digits_page):
     opened.page.get_by_label("Noise").fill("0.5")
     opened.page.get_by_role("button", name="Add noise").click()
     opened.rest()
-    assert 8 < np.sum(opened.vector("x") != drawn) < 40  # half of them are replaced, half of these by what they were
+    assert 8 < np.sum(opened.vector("x") != drawn) < 40  # half of them are replaced, half of these by their old values
     opened.until(COMPLETED)
     opened.page.get_by_role("button", name="Undo").click()
     opened.rest()
@@ -163,7 +163,7 @@ STATE = """(() => { const plain = {}; for (const [name, value] of Object.entries
   plain[name] = ArrayBuffer.isView(value) ? [...value] : value; return plain; })()"""
 
 
-def test_a_shared_link_opens_what_was_seen(visit, digits_page):
+def test_a_shared_link_restores_the_view(visit, digits_page):
     opened = visit(digits_page)
     opened.drag("#pad", (0.2, 0.2), (0.8, 0.3))
     opened.page.get_by_label("Mark as missing").check()
@@ -200,7 +200,7 @@ def test_a_hostile_address_does_nothing(visit, digits_page, address):
     assert opened.value("[...values.z].every(Number.isFinite) && values.first === 0 && values.label === -1")
 
 
-def test_by_keys_alone(visit, digits_page):
+def test_keyboard_only(visit, digits_page):
     opened = visit(digits_page)
     keys = opened.page.keyboard
 
@@ -287,7 +287,7 @@ def test_a_phone(visit, digits_page, scheme):
     assert pixels(opened, "#input")[0] == (255 if scheme == "light" else 0x10)
 
 
-def test_the_reader_may_choose_dark(visit, digits_page):
+def test_the_reader_can_choose_dark_mode(visit, digits_page):
     opened = visit(digits_page)
     opened.page.get_by_role("button", name="Dark colours").click()
     opened.rest()
@@ -295,7 +295,7 @@ def test_the_reader_may_choose_dark(visit, digits_page):
     assert pixels(opened, "#output").min() >= 0x10
 
 
-def test_a_file_is_put_in(visit, digits_page):
+def test_a_file_can_be_dropped_in(visit, digits_page):
     opened = visit(digits_page)
     ink = np.full((80, 80), 255, np.uint8)
     ink[10:70, 30:50] = 0  # dark on light paper: a one
@@ -363,11 +363,11 @@ def test_tables_with_hostile_names_and_four_latent_variables(visit, table_page):
     opened.page.locator("#first").select_option("2")
     opened.page.locator("#second").select_option("2")
     opened.rest()
-    assert opened.value("[values.first, values.second]") == [1, 2]  # the other axis gave way
+    assert opened.value("[values.first, values.second]") == [1, 2]  # the other axis changed
 
 
 @pytest.mark.parametrize("likelihood", ["sigmoid-gaussian", "gaussian"])
-def test_files_in_the_convention_of_the_data_come_in_as_they_are(visit, tmp_path, random_vae, run_data_of, likelihood):
+def test_files_with_the_polarity_of_the_data_are_not_inverted(visit, tmp_path, random_vae, run_data_of, likelihood):
     """Dark faces, light ones, and one with a light margin: none is inverted."""
     generator = np.random.default_rng(0)
     rows = np.concatenate([generator.integers(low, low + 100, (10, 64)) for low in (0, 150)]).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Damaged and hostile model files: one error, nothing silent, nothing run; and saves that fail half-way."""
+"""Damaged and hostile model files: one error, nothing silent, nothing executed; and saves that fail halfway."""
 
 import errno
 import itertools
@@ -26,10 +26,10 @@ from aevb.training.loop import Trained
 pytestmark = pytest.mark.thorough
 
 RNG = np.random.default_rng(0)
-# Not by default_rng, which AEVB_TEST_SEED shifts: what an older version made of these rows is kept in a file.
+# Not with default_rng, which AEVB_TEST_SEED shifts: the results of an older version for these rows are in a file.
 X = (np.random.Generator(np.random.PCG64(0)).random((60, 4)) < [0.1, 0.9, 0.5, 0.2]).astype(np.float32)
 FILES = Path(__file__).parent / "files"
-CODES = [[-0.28961492, -0.22186531], [0.03163923, -0.13803577], [0.021164, -0.21793105]]  # of the kept model
+CODES = [[-0.28961492, -0.22186531], [0.03163923, -0.13803577], [0.021164, -0.21793105]]  # of the stored model
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_truncated_and_flipped_files_are_refused(folder):
     damage(folder, stride=41)
 
 
-def test_a_line_that_ends_otherwise_is_refused(folder):
+def test_other_line_endings_are_refused(folder):
     path = folder / "model.json"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r", 1))
     assert_refused(folder)
@@ -97,14 +97,14 @@ def test_every_truncation_and_every_flipped_byte_is_refused(folder):
     damage(folder, stride=1)
 
 
-def test_a_model_of_each_format_is_kept():
+def test_there_is_a_stored_model_of_each_format():
     assert {path.name for path in FILES.glob("model-format-*") if path.is_dir()} == {
         f"model-format-{number}" for number in range(1, FORMAT + 1)
     }
 
 
-def test_a_kept_model_of_format_2_still_loads():
-    """Gaussian, with Adam and names, as it was when it was made: `random_state=0`, two epochs."""
+def test_a_stored_model_of_format_2_still_loads():
+    """Gaussian, with Adam and column names, as it was saved: `random_state=0`, two epochs."""
     vae = load(FILES / "model-format-2")
     assert (vae.likelihood_, vae.optimizer, list(vae.feature_names_in_)) == ("gaussian", "adam", ["a", "b", "c"])
     rows = pd.DataFrame([[5, -3, 0], [5.1, 7, 1], [4.9, -13, -1]], columns=vae.feature_names_in_)
@@ -120,14 +120,14 @@ def test_an_older_format_still_loads():
 
 
 def write_arrays(folder, data):
-    """Write a file of arrays, and return what a description says about it."""
+    """Write a file of arrays, and return its entry in the description."""
     name = f"arrays-{digest(data)[:16]}.safetensors"
     (folder / name).write_bytes(data)
     return {"file": name, "sha256": digest(data)}
 
 
 def rewrite(folder, change, change_arrays=lambda arrays: arrays):
-    """Change what the files say, and seal them again, as an attacker would."""
+    """Change the contents of the files, and seal them again, as an attacker would."""
     document = unsealed((folder / "model.json").read_text())
     path = arrays_of(folder)
     data = safetensors.save(change_arrays(safetensors.load(path.read_bytes())))
@@ -198,7 +198,7 @@ PAYLOADS = {
     for value in BAD_VALUES
     if value != "../" or place
 }
-# These are right for a model that happens to be small, or only text.
+# These are valid for a model that happens to be small, or are only text.
 for harmless in ("arguments.latent_dim = True",):
     PAYLOADS.pop(harmless, None)
 PAYLOADS |= {
@@ -259,7 +259,7 @@ def test_arrays_that_do_not_fit_are_refused(change, folder):
 
 @pytest.mark.parametrize("name", ["model.json", "arrays"])
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
-def test_what_is_no_regular_file_is_refused(make, name, folder):
+def test_anything_but_a_regular_file_is_refused(make, name, folder):
     path = arrays_of(folder) if name == "arrays" else folder / name
     path.unlink()
     make(path)
@@ -278,7 +278,7 @@ def test_many_layers_load(tmp_path, monkeypatch):
     assert len(load(folder).generative_.decoder.network.layers) == 11
 
 
-def test_layers_that_are_only_asked_for_are_not_built(folder, monkeypatch):
+def test_layers_without_arrays_are_not_built(folder, monkeypatch):
     monkeypatch.setattr(VAE, "_build_models", lambda *_: pytest.fail("it built them"))
     dummies = {str(number): np.ones((3, 3), np.float32) for number in range(1_000)}
     rewrite(folder, put([3] * 1_000, "arguments", "hidden"), lambda arrays: arrays | dummies)
@@ -289,7 +289,7 @@ FORBIDDEN = {
     *("exec", "import", "compile", "marshal.loads", "pickle.find_class", "ctypes.dlopen"),
     *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork"),
 }
-# What the audit hook must see; they come to nothing.
+# What the audit hook must detect; they have no effect.
 TRIALS = """
     lambda: open(b"/nowhere/a"), lambda: open("/nowhere/a"), lambda: os.execv("/nowhere/a", ["a"]),
     lambda: os.posix_spawn("/nowhere/a", ["a"], {}), lambda: marshal.loads(b""), lambda: socket.getaddrinfo(None, 0),
@@ -297,12 +297,12 @@ TRIALS = """
 
 
 def test_loading_opens_and_runs_nothing_else(folder, tmp_path):
-    """A process whose audit hook forbids it: execution of text, new modules, sockets, other files, other programs."""
+    """The audit hook of a process forbids executing text, new modules, sockets, other files and other programs."""
     program = f"""
 import marshal, os, socket, sys
 import numpy as np
 from aevb import load, ModelFileError
-for path in ({str(FILES / "model-format-1")!r}, {str(folder)!r}):  # all is imported after these
+for path in ({str(FILES / "model-format-1")!r}, {str(folder)!r}):  # everything is imported after these
     load(path)
 seen, folder = [], {str(folder)!r}
 forbidden = {FORBIDDEN}
@@ -313,7 +313,7 @@ def hook(event, args):
         if not os.path.abspath(os.fsdecode(args[0])).startswith(folder):
             seen.append((event, args[0]))
 sys.addaudithook(hook)
-for trial in ({TRIALS}):  # each is seen
+for trial in ({TRIALS}):  # each is detected
     try:
         trial()
     except (OSError, EOFError):
@@ -341,7 +341,7 @@ sys.exit(repr(seen[:3]) if seen else 0)
 
 
 def with_header(data, header):
-    """Return a file of arrays with another header, which tells names, types, shapes and places."""
+    """Return a file of arrays with another header, which contains names, types, shapes and offsets."""
     size = int.from_bytes(data[:8], "little")
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + data[8 + size :]
@@ -356,7 +356,7 @@ def places_in(node, path=()):
 
 @pytest.mark.slow
 def test_structured_mutations_are_refused_or_harmless(folder):
-    """5,000 sealed models in which one entry was exchanged: none gives another error, none takes long.
+    """5,000 sealed models in which one entry was replaced: none gives another error, none takes long.
 
     Every fifth time it is an entry of the arrays' header.
     """
@@ -388,7 +388,7 @@ def test_structured_mutations_are_refused_or_harmless(folder):
 
 
 def as_sealed(text):
-    """Return a text with a right checksum, whatever it says, as its author could."""
+    """Return a text with a valid checksum, whatever it contains, as its author could."""
     text = '{\n "sha256": "",\n' + text
     return text.replace('""', f'"{digest(text.encode())}"', 1)
 
@@ -431,7 +431,7 @@ good, *hostile = sys.argv[1:]
 load(good)
 for folder in hostile:
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is what is held now
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the current use
     before = peak()
     try:
         load(folder)
@@ -442,8 +442,8 @@ for folder in hostile:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux forgets a process's peak of memory")
-def test_a_hostile_file_takes_no_memory(fitted, tmp_path):
-    """In a process of its own, which has loaded a good model before."""
+def test_a_hostile_file_does_not_use_much_memory(fitted, tmp_path):
+    """In a separate process, which has loaded a good model before."""
     folders = [fitted[0].save(tmp_path / name) for name in ("good", *LARGE)]
     for folder, change in zip(folders[1:], LARGE.values(), strict=True):
         rewrite(folder, change)
@@ -458,8 +458,8 @@ def test_a_hostile_file_takes_no_memory(fitted, tmp_path):
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES])
-def test_the_model_before_is_intact_whichever_operation_fails(code, fitted, tmp_path, monkeypatch):
-    """The n-th operation on files fails, for every n: it is raised, and the old model is there or the new one."""
+def test_the_old_model_is_intact_whichever_operation_fails(code, fitted, tmp_path, monkeypatch):
+    """The n-th file operation fails, for every n: the error is raised, and either the old or the new model is there."""
     old, new = fitted
     for number in itertools.count():
         folder = old.save(tmp_path / f"model-{number}")
@@ -485,12 +485,12 @@ def test_the_model_before_is_intact_whichever_operation_fails(code, fitted, tmp_
                 has_failed = True
         assert same(load(folder), old) or same(load(folder), new)
         if next(calls) <= number:
-            break  # there was no such operation any more
-        assert has_failed or same(load(folder), new)  # of what only clears up, failure is no loss
+            break  # there are no more operations
+        assert has_failed or same(load(folder), new)  # a failed cleanup is harmless
     assert number > 5
 
 
-def test_those_who_save_into_one_folder_take_turns(fitted, tmp_path):
+def test_concurrent_saves_to_one_folder_take_turns(fitted, tmp_path):
     folder = tmp_path / "model"
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda vae: [vae.save(folder) for _ in range(20)], fitted))
@@ -499,7 +499,7 @@ def test_those_who_save_into_one_folder_take_turns(fitted, tmp_path):
 
 @pytest.mark.slow
 def test_two_hundred_kills_leave_the_old_or_the_new_model(fitted, tmp_path):
-    """A process saves two models in turn, without end, and is killed at a random moment."""
+    """A process saves two models in turn, forever, and is killed at a random moment."""
     for number, vae in enumerate(fitted):
         vae.save(tmp_path / str(number))
     program = (
@@ -515,7 +515,7 @@ def test_two_hundred_kills_leave_the_old_or_the_new_model(fitted, tmp_path):
             time.sleep(0.05)
             for _ in range(10):
                 time.sleep(chance.random() * 0.05)
-                process.send_signal(19)  # stop: what is on the disk now is what a kill would leave
+                process.send_signal(19)  # stop: the disk is in the state that a kill would leave
                 found = load(tmp_path / "model")
                 assert same(found, fitted[0]) or same(found, fitted[1])
                 process.send_signal(18)
@@ -524,7 +524,7 @@ def test_two_hundred_kills_leave_the_old_or_the_new_model(fitted, tmp_path):
         assert same(found, fitted[0]) or same(found, fitted[1])
 
 
-def test_a_text_that_is_not_as_written_is_refused():
+def test_changed_text_is_refused():
     text = sealed({"a": [1, 2.5, "b"]})
     assert unsealed(text) == {"a": [1, 2.5, "b"]}
     for changed in (text.replace(" ", "  ", 1), text.replace("2.5", "2.50"), text.replace('"b"', '"c"'), text + "\n"):

@@ -96,8 +96,8 @@ def test_round_trip(X, arguments, tmp_path):
     assert_same_behaviour(vae.partial_fit(X), again.partial_fit(X), X)
 
 
-def test_a_long_history_and_many_names_come_back(fitted, tmp_path, monkeypatch):
-    """Ten times as many epochs, and fifty thousand names, are within what may be read."""
+def test_a_long_history_and_many_names_are_restored(fitted, tmp_path, monkeypatch):
+    """Ten times as many epochs, and fifty thousand names, are within the limits for reading."""
     row = {"epoch": 100_000, "samples": 6_000_000, "lower_bound": -103.03915572166443, "reconstruction": None}
     rows = [row | {"kl_divergence": 12.185405299067497, "seconds": 12345.760897626998}] * 10_000
     monkeypatch.setattr(fitted, "history_", rows)
@@ -109,14 +109,14 @@ def test_a_long_history_and_many_names_come_back(fitted, tmp_path, monkeypatch):
     assert document["feature_names"] == names
 
 
-def test_a_history_that_could_not_be_read_again_is_not_written(fitted, tmp_path, monkeypatch):
+def test_a_history_too_long_to_load_is_not_written(fitted, tmp_path, monkeypatch):
     monkeypatch.setattr(persistence, "MAX_DESCRIPTION", 1000)
     with pytest.raises(ModelFileError, match=r"history_ has 2 rows, too many for a file\. Shorten it"):
         fitted.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_feature_names_and_their_check_come_back(tmp_path):
+def test_feature_names_and_their_check_are_restored(tmp_path):
     X = pd.DataFrame(REAL, columns=list("abcdef"))
     again = load(VAE(**SMALL).fit(X).save(tmp_path / "model"))
     assert list(again.feature_names_in_) == list("abcdef")
@@ -126,7 +126,7 @@ def test_feature_names_and_their_check_come_back(tmp_path):
 
 
 @pytest.mark.slow
-def test_own_networks_come_back_with_the_saved_arrays(tmp_path):
+def test_user_defined_networks_are_restored_with_the_saved_arrays(tmp_path):
     prior = dist.Normal(np.float32([1, 2]), np.float32([3, 4])).to_event(1)
     parts = {"encoder": Encoder(), "decoder": Decoder(), "prior": prior}
     vae = VAE(**{**SMALL, **parts, "optimizer": optax.adam(0.01)}).fit(BINARY)
@@ -136,7 +136,7 @@ def test_own_networks_come_back_with_the_saved_arrays(tmp_path):
     again = load(folder, **others, optimizer=vae.optimizer)
     assert_same_behaviour(vae, again, BINARY)
     assert_same_behaviour(vae.partial_fit(BINARY), again.partial_fit(BINARY), BINARY)
-    load(folder, **others).partial_fit(BINARY)  # its own optimizer forgotten, it learns with another
+    load(folder, **others).partial_fit(BINARY)  # without its own optimizer, training continues with another one
     with pytest.raises(ModelFileError, match=r"saved with your own encoder. Pass it: load\(..., encoder=...\)"):
         load(folder, prior=prior, decoder=Decoder())
 
@@ -146,7 +146,7 @@ def test_networks_that_were_not_saved_are_refused(folder):
         load(folder, encoder=Encoder())
 
 
-def test_random_state_that_is_no_number_is_forgotten(tmp_path):
+def test_a_random_state_that_is_not_an_integer_is_not_saved(tmp_path):
     vae = VAE(**SMALL, random_state=np.random.RandomState(0)).fit(BINARY)
     again = load(vae.save(tmp_path / "model"))
     assert again.random_state is None
@@ -175,14 +175,14 @@ def test_a_failed_first_save_leaves_nothing(fitted, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "model/notes.txt"])
-def test_what_is_not_a_model_is_not_overwritten(name, fitted, folder, tmp_path):
+def test_a_folder_that_is_not_a_model_is_not_overwritten(name, fitted, folder, tmp_path):
     (tmp_path / name).write_text("kept")
     with pytest.raises(ModelFileError, match=r"is not a model folder\. Nothing was written"):
         fitted.save(tmp_path / name.split("/")[0])
     assert (tmp_path / name).read_text() == "kept"
 
 
-def test_a_model_says_its_format(fitted, tmp_path):
+def test_a_model_contains_its_format(fitted, tmp_path):
     assert json.loads((fitted.save(tmp_path / "model") / "model.json").read_text())["format"] == 2
 
 
@@ -190,7 +190,7 @@ def test_an_empty_folder_is_filled(fitted, tmp_path):
     assert_same_arrays(load(fitted.save(tmp_path)), fitted)
 
 
-def test_a_folder_that_is_not_there(tmp_path, folder):
+def test_a_folder_that_does_not_exist(tmp_path, folder):
     with pytest.raises(ModelFileError, match=r"nowhere \(looked from .*\) does not exist\. Give the folder"):
         load(tmp_path / "nowhere")
     with pytest.raises(ModelFileError, match=r"model.json \(looked from .*\) is a file\. Give the folder"):
@@ -212,15 +212,15 @@ RUNNERS = {"pickle", "cPickle", "_pickle", "dill", "marshal", "shelve", "cloudpi
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 
 
-def what_could_run(text):
-    """Return the names of modules that unpickle, of builtins that run text, and of arguments that allow it."""
+def executable_names(text):
+    """Return the names of modules that unpickle, of builtins that execute text, and of arguments that allow it."""
     found = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             found |= {alias.name.split(".")[0] for alias in node.names} & RUNNERS
         elif isinstance(node, ast.ImportFrom):
             found |= {(node.module or "").split(".")[0]} & RUNNERS
-        elif isinstance(node, ast.Name):  # called or only handed on
+        elif isinstance(node, ast.Name):  # called or only passed on
             found |= {node.id} & BUILTINS
         elif isinstance(node, ast.keyword) and node.arg == "allow_pickle":
             is_off = isinstance(node.value, ast.Constant) and node.value.value is False
@@ -228,9 +228,9 @@ def what_could_run(text):
     return found
 
 
-def test_nothing_in_the_source_could_run_what_a_file_says():
+def test_nothing_in_the_source_could_execute_the_contents_of_a_file():
     for path in Path(aevb.__file__).parent.rglob("*.py"):
-        assert not what_could_run(path.read_text(encoding="utf-8")), path.name
+        assert not executable_names(path.read_text(encoding="utf-8")), path.name
 
 
 @pytest.mark.parametrize(
@@ -245,12 +245,12 @@ def test_nothing_in_the_source_could_run_what_a_file_says():
         ("np.load(file, allow_pickle=False)\nre.compile('import pickle')\nmodel.eval()", set()),
     ],
 )
-def test_what_could_run_is_found(text, found):
-    assert what_could_run(text) == found
+def test_executable_names_are_found(text, found):
+    assert executable_names(text) == found
 
 
 CHECKSUM = "0123456789abcdef" * 4
-KINDS = {  # what model.json may hold in each place, and what not
+KINDS = {  # valid and invalid values of each entry of model.json
     "n_features_in_": ([1, 784], [0, -1, 1.0, True, "1", None]),
     "likelihood_": (["bernoulli", "gaussian", "custom"], ["poisson", 1, None]),
     "likelihood_reason_": (["", "why"], [1, None]),
@@ -285,7 +285,7 @@ KINDS = {  # what model.json may hold in each place, and what not
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_a_description_may_hold(name):
+def test_allowed_entries_of_a_description(name):
     good, bad = KINDS[name]
     for value in good:
         assert persistence._checked(name, value) is value
@@ -295,16 +295,16 @@ def test_what_a_description_may_hold(name):
         assert str(error.value) == f"model.json: {name} has an invalid value, {str(value)[:60]}."
 
 
-def test_every_kind_is_looked_at():
+def test_every_kind_is_tested():
     assert set(KINDS) - {"transform"} == set(persistence._KINDS)
 
 
-def test_folders_are_made(fitted, tmp_path):
+def test_folders_are_created(fitted, tmp_path):
     assert fitted.save(tmp_path / "a" / "b") == tmp_path / "a" / "b"
     assert_same_arrays(load(tmp_path / "a" / "b"), fitted)
 
 
-def test_arrays_that_do_not_fit_are_named():
+def test_mismatched_arrays_are_named():
     forms = {"a": np.zeros(3, np.float32)}
     persistence._check_forms({"a": np.ones(3, np.float32), "more": np.ones(1)}, forms)
     for arrays, words in (
@@ -321,7 +321,7 @@ def test_arrays_that_do_not_fit_are_named():
         assert str(error.value) == words
 
 
-def test_own_parts_are_asked_for_and_refused():
+def test_user_defined_parts_are_required_or_refused():
     own = {"prior": None, "encoder": None, "decoder": None}
     saved = {"own_networks": [], "own_optimizer": False}
     persistence._check_own(own, None, saved)

@@ -12,7 +12,7 @@ HEAVY = {"jax", "numpyro", "equinox", "sklearn", "matplotlib", "blackjax", "scip
 
 
 def heavy_modules_after(code: str) -> set[str]:
-    """The heavy packages that a new interpreter holds after running `code`."""
+    """The heavy packages that a new interpreter has loaded after running `code`."""
     report = "import json, sys; print(json.dumps(list(sys.modules)), file=sys.stderr)"
     run = subprocess.run(
         [sys.executable, "-c", f"try:\n {code}\nfinally:\n {report}"],
@@ -38,7 +38,7 @@ def test_public_names_resolve(name):
     assert name in dir(aevb)
 
 
-def test_every_room_has_what_it_names():
+def test_every_package_defines_the_names_in_all():
     rooms = [importlib.import_module(module.name) for module in pkgutil.iter_modules(aevb.__path__, "aevb.")]
     named = [(room.__name__, name) for room in rooms for name in getattr(room, "__all__", ())]
     assert ("aevb.estimators", "full_vb_b") in named

@@ -11,12 +11,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tasks").glob("*.md"))]
 
 
-# What makes examples long, and what it becomes where only the ways through the code matter.
+# What makes examples slow, and its replacement where only the code paths matter.
 SHORTER = {r"max_epochs=\d+": "max_epochs=2", r"num_samples=\d+": "num_samples=20", r"max_steps=\d+": "max_steps=250"}
 
 
 def run_examples(page, shorter=()):
-    """Run the Python blocks of a page one after the other, as a reader would; return the names they leave."""
+    """Run the Python blocks of a page one after the other, as a reader would; return the names they define."""
     names, text = {}, (ROOT / page).read_text(encoding="utf-8")
     for long, short in dict(shorter).items():
         text, count = re.subn(long, short, text)
@@ -26,7 +26,7 @@ def run_examples(page, shorter=()):
     return names
 
 
-@pytest.mark.filterwarnings("ignore:.*k-hat is")  # log-likelihoods of some rows have doubts, and say so
+@pytest.mark.filterwarnings("ignore:.*k-hat is")  # warnings about some rows are expected
 @pytest.mark.parametrize("shorter", [SHORTER, pytest.param({}, marks=pytest.mark.slow)], ids=["shorter", "as printed"])
 def test_examples_of_the_readme(shorter, tmp_path, monkeypatch):
     """E[z²] = a(a + 1) and its derivative 2a + 1 at a = 2.5.
@@ -51,7 +51,7 @@ def test_examples_of_the_guide(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_examples_of_all_tasks(tmp_path, monkeypatch):
-    """The first page makes the model; the others load it, and each leaves the pictures that it shows."""
+    """The first page creates the model; the others load it, and each writes the pictures that it shows."""
     monkeypatch.chdir(tmp_path)
     run_examples("docs/tasks/index.md")
     pages = sorted(path for path in (ROOT / "docs/tasks").glob("*.md") if path.name != "index.md")
@@ -106,8 +106,8 @@ def test_commands_and_examples_of_the_tutorial(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.relative_to(ROOT / 'docs')}" for path in PAGES)])
-def test_links_lead_somewhere(page):
-    """They are plain Markdown: as good in a file viewer as in the built pages."""
+def test_links_are_not_broken(page):
+    """They are plain Markdown: they work in a file viewer as well as in the built pages."""
     text = (ROOT / page).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)", text)
     assert not [link for link in links if "://" not in link and not ((ROOT / page).parent / link).exists()]

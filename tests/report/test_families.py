@@ -9,14 +9,14 @@ from aevb.report.families import draw_families
 
 
 @pytest.fixture
-def one_panel_a_route(monkeypatch):
+def one_panel_per_route(monkeypatch):
     """All families take half a minute to compile; the first of each route has every kind of panel."""
     routes = {name: (color, panels[:1]) for name, (color, panels) in families._ROUTES.items()}
     monkeypatch.setattr(families, "_ROUTES", routes)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_panel_a_route")
+@pytest.mark.usefixtures("one_panel_per_route")
 def test_picture(tmp_path):
     path = draw_families(tmp_path / "new" / "families.png")
     assert path == tmp_path / "new" / "families.png"
@@ -48,7 +48,7 @@ def test_every_family_of_the_paper_is_drawn():
     assert set(paper.split()) <= set(drawn.replace(",", "").split())
 
 
-def test_shown_range_holds_the_draws_but_not_heavy_tails():
+def test_the_plotted_range_contains_the_draws_but_not_heavy_tails():
     z = np.random.default_rng(0).normal(size=1000)
     low, high = families._shown_range(z)
     assert np.mean((low < z) & (z < high)) > 0.97

@@ -72,7 +72,7 @@ def test_the_gap_is_that_of_the_same_rows(vae, written):
 
 
 def test_the_gap_of_some_rows_does_not_mix_in_others(vae, monkeypatch):
-    """Two thirds of the rows are far away: a bound of all rows would be nowhere near log p(x) of the others."""
+    """Two thirds of the rows are outliers: the bound of all rows would be far from log p(x) of the others."""
     monkeypatch.setattr("aevb.report.measures.likelihood_rows", lambda rows: rows[::3])
     rows = np.repeat(TEST.to_numpy()[:10], 3, axis=0) + 30 * (np.arange(30) % 3 > 0)[:, None]
     dataset = SimpleNamespace(image_shape=None, name="iris")
@@ -112,13 +112,13 @@ def test_own_networks_are_reported_and_the_missing_page_is_explained(tmp_path):
         ({"image_shape": (3, 3)}, r"image_shape=\(3, 3\): expected \(height, width\) with 4 pixels"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_written(vae, tmp_path, options, said):
+def test_mismatched_arguments_are_refused_before_anything_is_written(vae, tmp_path, options, said):
     with pytest.raises(ValueError, match=said):
         write_report(vae, TEST, tmp_path / "new", **options)
     assert not (tmp_path / "new").exists()
 
 
-def test_rows_for_log_p_are_all_of_a_table_and_a_hundred_large_images():
+def test_log_p_uses_all_rows_of_a_table_but_only_a_hundred_large_images():
     assert [len(likelihood_rows(np.zeros((2000, width)))) for width in (4, 500, 784, 5000)] == [1000, 156, 100, 100]
 
 

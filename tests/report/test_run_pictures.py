@@ -21,7 +21,7 @@ def test_nearest_rows_agree_with_a_search_of_all_pairs():
     distances = np.linalg.norm(rows[:, None] - train[None] / 255, axis=-1)
     np.testing.assert_array_equal(found.places, distances.argmin(axis=1))
     np.testing.assert_allclose(found.distances, distances.min(axis=1), atol=1e-12)
-    np.testing.assert_allclose(found.distances[:2], 0, atol=1e-12)  # what is memorized is found
+    np.testing.assert_allclose(found.distances[:2], 0, atol=1e-12)  # memorized rows are found
 
 
 @pytest.mark.slow

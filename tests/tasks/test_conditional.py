@@ -29,17 +29,17 @@ POOL[0, [0, 1, 4, 5]] = POOL[1, [2, 3, 6, 7]] = 0.25
 
 def with_gaps(linear):
     is_missing = np.random.default_rng(1).random(linear.x.shape) < 0.5
-    is_missing[0] = True  # nothing is known of this row
+    is_missing[0] = True  # nothing was observed in this row
     return np.where(is_missing, np.nan, linear.x)
 
 
 def assert_agrees(linear, found, observations):
-    """Compare with the exact answer, given (A, noise variance, y) of each row."""
+    """Compare with the exact result, given (A, noise variance, y) for each row."""
     exact = [linear.given(*observation) for observation in observations]
     mean, std = (np.stack(arrays) for arrays in zip(*exact, strict=True))
     unit = np.maximum(std, 1e-3)
     assert np.abs((found.mean - mean) / unit).max() < TOLERANCE
-    # Of a variance the same number of samples knows sqrt(2) less, and half of that of a standard deviation.
+    # With the same samples, a variance has a relative error sqrt(2) times as large, a standard deviation half of that.
     assert np.abs((found.std - std) / unit).max() < TOLERANCE
     if len(found.draws):
         errors = (found.draws.mean(0) - mean) / unit
@@ -78,8 +78,8 @@ def test_super_resolution_is_the_conditional_gaussian(linear):
 @pytest.mark.parametrize("task", ["impute", "denoise", "super_resolve"])
 @pytest.mark.parametrize("method", ["importance", "gibbs", "metropolis-within-gibbs", "hmc without an encoder"])
 def test_every_method_is_the_conditional_gaussian(linear, task, method):
-    """Gibbs sampling is exact here, since the encoder is the posterior; it needs more samples, as its steps are small,
-    and a pool holds few good proposals where the data are far out: ten times as many, twice the tolerance."""
+    """Gibbs sampling is exact here, because the encoder is the posterior. It needs more samples, because its steps are
+    small, and a pool has few good proposals for outlying data: ten times as many samples, twice the tolerance."""
     rng = np.random.default_rng(4)
     recognition = None if method.endswith("encoder") else linear.recognition
     setting = {"method": method.split()[0], "num_samples": 10 * NUM_SAMPLES}
@@ -167,7 +167,7 @@ def test_replaced_values_of_a_density_are_recognized():
     observation = Replaced(jnp.array([0.0, 1.0]), jnp.array([0.1, 0.1]), jnp.array(1 / 255))
     _, found = observe(observation, p, np.float32([0.25, 1.0, 0.0]))
     np.testing.assert_allclose(found.mean[:2], [0.25, 0.2], atol=1e-5)  # a kept value, and salt
-    assert 0 < found.mean[2] < 0.2  # black may be what it was
+    assert 0 < found.mean[2] < 0.2  # black may be the original value
 
 
 def test_moments_and_draws_of_an_observation_agree():

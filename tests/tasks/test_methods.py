@@ -29,13 +29,13 @@ def vae():
 
 
 def with_gaps():
-    """The last three of each half are missing; the first pixels tell the kind."""
+    """The last three pixels of each half are missing; the first ones determine the kind."""
     X = PATTERNS[KIND[:16]].astype(np.float64)
     X[:, [1, 2, 3, 5, 6, 7]] = np.nan
     return X
 
 
-def test_missing_values_are_found_and_others_stay(vae):
+def test_missing_values_are_filled_in_and_others_are_unchanged(vae):
     X = with_gaps()
     filled = vae.impute(X, **FAST)
     assert filled.dtype == np.float64
@@ -51,7 +51,7 @@ def test_draws_show_the_uncertainty(vae):
     assert found.draws.shape == (50, 16, 8)
     assert set(np.unique(found.draws)) == {0, 1}
     is_missing = np.isnan(with_gaps())
-    # A bit is flipped in a tenth of the rows: its standard deviation is 0.3, and a little more as the kind is unsure.
+    # A bit is flipped in a tenth of the rows: its standard deviation is 0.3, or a little more if the kind is uncertain.
     assert 0.25 < found.std[is_missing].mean() < 0.45
     np.testing.assert_array_equal(found.std[~is_missing], 0)
     # 50 draws of 96 values: 6 standard errors are below 0.05.
@@ -60,26 +60,26 @@ def test_draws_show_the_uncertainty(vae):
 
 
 @pytest.mark.thorough
-def test_noise_is_taken_away(vae):
+def test_noise_is_removed(vae):
     clean = PATTERNS[KIND[:16]]
     flipped = clean.copy()
-    flipped[:, 2] = 1 - flipped[:, 2]  # one wrong bit a row
+    flipped[:, 2] = 1 - flipped[:, 2]  # one wrong bit per row
     found = vae.denoise(flipped, "salt-and-pepper", 0.5, **FAST)
     np.testing.assert_array_equal(found.round(), clean)
 
 
-def test_a_row_has_the_same_answer_in_any_company(vae):
+def test_the_result_of_a_row_does_not_depend_on_other_rows(vae):
     X = with_gaps()
     np.testing.assert_allclose(vae.impute(X[:9], **FAST), vae.impute(X, **FAST)[:9], atol=1e-5)
 
 
-def test_rows_without_holes_are_said_to_have_none(vae):
+def test_imputing_complete_rows_gives_a_warning(vae):
     with pytest.warns(UserWarning, match="X has no missing values"):
         np.testing.assert_array_equal(vae.impute(BINARY[:3]), BINARY[:3])
 
 
-def test_draws_do_not_repeat_beyond_what_a_float_can_count(vae, monkeypatch):
-    """Row numbers of 2^24 and more are told apart: one row in two would be the one before it as a float32."""
+def test_draws_do_not_repeat_beyond_the_integers_of_float32(vae, monkeypatch):
+    """Row indices of 2^24 and more are distinguished: as a float32, every second one would equal the previous one."""
     from aevb import tasks
 
     counted = tasks.numbers_of_rows(2**24 + 4)[-4:]
@@ -109,7 +109,7 @@ def test_draws_do_not_repeat_beyond_what_a_float_can_count(vae, monkeypatch):
         (lambda vae: vae.sample(2, temperature=0), "temperature=0"),
     ],
 )
-def test_what_makes_no_sense_is_refused(vae, call, message):
+def test_invalid_arguments_are_refused(vae, call, message):
     with pytest.raises(ValueError, match=message):
         call(vae)
 
@@ -129,7 +129,7 @@ def test_the_sphere_keeps_lengths_and_turns_evenly():
     np.testing.assert_allclose(latent_path(0 * start, end, 3, "sphere")[1], end / 2)
 
 
-def test_dimensions_that_carry_most_come_first(vae):
+def test_the_most_informative_dimensions_come_first(vae):
     found = vae.traverse(BINARY, num=5)
     assert found.means.shape == (2, 5, 8)
     assert found.carried[0] > found.carried[1]
@@ -149,7 +149,7 @@ def test_the_manifold_is_the_decoded_grid(vae):
     np.testing.assert_array_equal(vae.manifold(4), vae.inverse_transform(manifold_grid(4)))
 
 
-def test_strange_rows_come_first(vae):
+def test_anomalous_rows_come_first(vae):
     X = np.concatenate([BINARY[:40], np.tile([[1, 0, 1, 0, 1, 0, 1, 0]], (3, 1))])
     ranking = vae.rank_anomalies(X, num_samples=50)
     assert np.isin([40, 41, 42], ranking.order[:6]).all()
@@ -166,7 +166,7 @@ def test_cold_samples_are_alike(vae):
 
 
 class CountingDecoder(eqx.Module):
-    """Counts how often Python runs through it: that is when a program is made."""
+    """Counts how often Python runs it: once per compiled program."""
 
     weight: jax.Array
     calls: list = eqx.field(static=True)
@@ -191,7 +191,7 @@ def test_a_second_call_makes_no_new_program():
             complete(generative, None, observation, RNG.normal(size=(7, 3)), jax.random.key(0), **FAST)
         if std == 0.3:
             before = len(calls)
-    # Other parameters, other noise, 8 rows instead of 7: all the same to the program.
+    # Other parameters, other noise and 8 rows instead of 7 use the same program.
     complete(generative, None, Missing(), RNG.normal(size=(8, 3)), jax.random.key(1), **FAST)
     assert before > 0
     assert len(calls) == before
@@ -243,7 +243,7 @@ def test_denoised_grey_levels_stay_grey_and_come_nearer(grey, tmp_path):
     # Measured: 0.0228 noisy, 0.0037 by reconstruction, 0.0023 denoised.
     assert error(found) < 0.7 * error(grey.reconstruct(noisy.clip(0, 1)))
     assert error(found) < 0.5 * error(noisy)
-    assert error(grey.denoise(noisy, **FAST)) < 1.2 * error(found)  # with the level that it guesses
+    assert error(grey.denoise(noisy, **FAST)) < 1.2 * error(found)  # with the estimated level
     draws = grey.denoise(noisy, level=0.15, num_draws=5, **FAST)
     assert len(np.unique(draws.draws)) > 100  # not 0 and 1
     assert draws.std.mean() < 0.2
@@ -254,7 +254,7 @@ def test_denoised_grey_levels_stay_grey_and_come_nearer(grey, tmp_path):
 def test_the_dispersion_is_that_of_levels_and_of_binary_pixels_1(grey, vae):
     means = grey.reconstruct(GREY)
     expected = np.mean((GREY - means) ** 2) / np.mean(means * (1 - means))
-    assert grey.dispersion_ == pytest.approx(expected, rel=0.3)  # which is measured on 128 of 400 rows
+    assert grey.dispersion_ == pytest.approx(expected, rel=0.3)  # measured on 128 of 400 rows
     assert vae.dispersion_ == 1
 
 

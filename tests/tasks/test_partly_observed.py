@@ -21,7 +21,7 @@ KEY = jax.random.key(0)
 
 
 def with_holes(linear):
-    """Eight rows: nothing is known of the first, everything of the last."""
+    """Eight rows: nothing is observed in the first, everything in the last."""
     y = np.where(np.random.default_rng(1).random((8, 8)) < 0.4, np.nan, linear.x[:8])
     y[0], y[-1] = np.nan, linear.x[7]
     return y
@@ -39,7 +39,7 @@ def exact_posterior(linear, row):
     return mean, covariance, marginal.logpdf(row[seen])
 
 
-def test_codes_are_posterior_means_given_what_was_observed(linear):
+def test_codes_are_posterior_means_given_the_observed_values(linear):
     y = with_holes(linear)
     found = latent_means(linear.generative, linear.recognition, Missing(), y, KEY, num_samples=100)
     for z, row in zip(found, y, strict=True):
@@ -48,7 +48,7 @@ def test_codes_are_posterior_means_given_what_was_observed(linear):
 
 
 @pytest.mark.parametrize("family", ["gaussian", pytest.param("full-gaussian", marks=pytest.mark.thorough)])
-def test_the_bound_of_what_was_observed(linear, family):
+def test_the_bound_given_the_observed_values(linear, family):
     """The true posterior is in the family of full Gaussians, and the bound then log p(observed values) itself. The gap
     of independent Gaussians is known, the KL divergence of two Gaussians. 2,000 draws have standard errors below 0.03.
     """
@@ -57,12 +57,12 @@ def test_the_bound_of_what_was_observed(linear, family):
     found = observed_bound_terms(models, y, KEY, sgvb_b, 2000)
     for bound, row in zip(found.lower_bound, y, strict=True):
         _, covariance, log_density = exact_posterior(linear, row)
-        variances = 1 / np.diag(np.linalg.inv(covariance))  # of the best independent Gaussian
+        variances = 1 / np.diag(np.linalg.inv(covariance))  # those of the best independent Gaussian
         gap = (np.linalg.slogdet(covariance)[1] - np.log(variances).sum()) / 2 if family == "gaussian" else 0.0
         assert bound == pytest.approx(log_density - gap, abs=0.15)
 
 
-def test_an_encoder_of_ones_own_sees_a_guess(linear):
+def test_a_user_defined_encoder_sees_a_guess(linear):
     y = with_holes(linear)
     _, recognition = given_observed(linear.generative, linear.recognition, None, sgvb_b)
     guessed = jax.jit(jax.vmap(lambda y: recognition(y).mean))(jnp.asarray(y, jnp.float32))
@@ -70,7 +70,7 @@ def test_an_encoder_of_ones_own_sees_a_guess(linear):
     assert np.isfinite(guessed).all()
 
 
-def test_rows_are_answered_in_their_order():
+def test_results_are_in_row_order():
     X = np.array([[1.0], [np.nan], [2.0], [np.nan], [3.0]])
     found = by_completeness(X, lambda X: X[:, 0], lambda X: np.arange(10.0, 10 + len(X)))
     np.testing.assert_array_equal(found, [1, 10, 2, 11, 3])
@@ -90,7 +90,7 @@ def rows(vae):
     return X, holes, [0, 2, 4, 5]
 
 
-def test_complete_rows_have_the_numbers_that_they_always_had(vae):
+def test_results_of_complete_rows_are_unchanged(vae):
     X, holes, complete = rows(vae)
     np.testing.assert_array_equal(vae.transform(holes)[complete], vae.transform(X)[complete])
     np.testing.assert_array_equal(vae.score_samples(holes)[complete], vae.score_samples(X)[complete])
@@ -98,7 +98,7 @@ def test_complete_rows_have_the_numbers_that_they_always_had(vae):
 
 
 @pytest.mark.thorough
-def test_quadrature_judges_every_method(vae):
+def test_every_method_agrees_with_quadrature(vae):
     """Quadrature is exact to 1e-3. Six standard errors of 2,000 samples are allowed, and the bound is below."""
     _, holes, _ = rows(vae)
     exact = vae.log_likelihood(holes, method="quadrature")
@@ -143,7 +143,7 @@ def test_rows_without_holes_are_not_sampled(linear, monkeypatch):
     np.testing.assert_array_equal(found.std[:640], 0)
 
 
-def test_progress_is_told_in_batches(linear, monkeypatch):
+def test_progress_is_reported_per_batch(linear, monkeypatch):
     from aevb.tasks import conditional
 
     monkeypatch.setattr(conditional, "_complete", lambda models, y, keys, **_: (y, y, y[:, None]))
@@ -153,7 +153,7 @@ def test_progress_is_told_in_batches(linear, monkeypatch):
 
 
 def test_full_variational_bayes_conditions_on_its_mixture(linear):
-    """The average over draws of the weights is a mixture, of which Bayes' rule is written out here."""
+    """The average over draws of the weights is a mixture; Bayes' rule for it is written out here."""
     from aevb.models import BayesianGenerativeModel
     from aevb.tasks.observed_models import condition
 

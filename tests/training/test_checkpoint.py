@@ -1,4 +1,4 @@
-"""A run that is cut anywhere goes on as if it had not been, whatever became of its files."""
+"""A run interrupted anywhere resumes with the same result, whatever happened to its files."""
 
 import errno
 import itertools
@@ -29,7 +29,7 @@ from aevb.training.feed import FeedError
 
 X = (load_digits().data / 16).astype(np.float32)[:300, ::4]
 ROWS, HELD_OUT = np.arange(240), np.arange(240, 300)
-EPOCHS, STEPS = 3, 8  # eight steps an epoch, in two chunks
+EPOCHS, STEPS = 3, 8  # eight steps per epoch, in two chunks
 PURPOSE = {"settings": {"latent_dim": 2}, "data": "digits"}
 
 
@@ -63,7 +63,7 @@ class CutError(Exception):
 
 
 class Cut(Checkpoints):
-    """Saves after every chunk, and fails after the n-th of them."""
+    """Saves after every chunk, and fails after the n-th one."""
 
     def __init__(self, folder, number):
         super().__init__(folder, PURPOSE, every=0.0)
@@ -82,7 +82,7 @@ class Cut(Checkpoints):
         *(pytest.param(kind, 1, marks=pytest.mark.slow) for kind in (AEVB, WakeSleep, MCEM, FullVB)),
     ],
 )
-def test_a_run_cut_after_any_chunk_goes_on_as_if_it_had_not_been(kind, steps, tmp_path, monkeypatch):
+def test_a_run_interrupted_after_any_chunk_resumes_with_the_same_result(kind, steps, tmp_path, monkeypatch):
     monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", steps)
     whole = run(kind)
     for number in range(1, EPOCHS * STEPS // steps + 1):
@@ -103,7 +103,7 @@ def test_a_finished_run_is_not_run_again(tmp_path):
 
 
 class Interrupted(Checkpoints):
-    """Is met by Ctrl-C after the n-th chunk, long before it would save."""
+    """Is interrupted by Ctrl-C after the n-th chunk, long before it would save."""
 
     def __init__(self, folder, number):
         super().__init__(folder, PURPOSE, every=1e9)
@@ -118,13 +118,13 @@ class Interrupted(Checkpoints):
 def test_an_interrupted_run_is_saved_at_once(number, tmp_path):
     cut, whole = run(AEVB, Interrupted(tmp_path, number)), run(AEVB)
     assert cut.stopped_because == "interrupted"
-    assert len(cut.history) == 1  # of the first epoch, though it was not done
+    assert len(cut.history) == 1  # for the first epoch, although it was not finished
     found = run(AEVB, Checkpoints(tmp_path, PURPOSE))
     assert eqx.tree_equal(found.state, whole.state)
     assert without_time(found.history) == without_time(whole.history)
 
 
-def test_early_stopping_is_remembered(tmp_path):
+def test_early_stopping_survives_a_checkpoint(tmp_path):
     whole = run(AEVB, epochs=40, patience=1)
     with pytest.raises(CutError):
         run(AEVB, Cut(tmp_path, 2 * len(whole.history) - 1), epochs=40, patience=1)
@@ -145,7 +145,7 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
     run(AEVB, checkpoints, epochs=1)
 
 
-def test_a_damaged_file_is_passed_over(tmp_path):
+def test_a_damaged_file_is_skipped(tmp_path):
     run(AEVB, Checkpoints(tmp_path, PURPOSE, every=0.0))
     newest = max(tmp_path.glob("chunk-*"))
     data = bytearray(newest.read_bytes())
@@ -157,7 +157,7 @@ def test_a_damaged_file_is_passed_over(tmp_path):
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EACCES])
-def test_what_cannot_be_read_now_is_not_taken_for_damaged(code, tmp_path, monkeypatch):
+def test_a_temporarily_unreadable_file_is_not_treated_as_damaged(code, tmp_path, monkeypatch):
     run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
     before = sorted(tmp_path.iterdir())
 
@@ -172,7 +172,7 @@ def test_what_cannot_be_read_now_is_not_taken_for_damaged(code, tmp_path, monkey
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_old_ones_that_cannot_be_removed_stay(tmp_path, monkeypatch):
+def test_old_checkpoints_that_cannot_be_deleted_are_left(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise OSError(errno.EACCES, "Permission denied")
 
@@ -183,14 +183,14 @@ def test_old_ones_that_cannot_be_removed_stay(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("chunk-*"))) > 3
 
 
-def test_an_argument_that_was_not_known_then_is_what_it_is_if_not_given():
+def test_a_missing_argument_counts_as_none():
     checkpoints = Checkpoints("run", {"arguments": {"a": 1, "new": None}})
     checkpoints._check_purpose({"format": FORMAT, "arguments": {"a": 1}}, "file")
     with pytest.raises(CheckpointError, match="its arguments differ: new was 2, but is now None"):
         checkpoints._check_purpose({"format": FORMAT, "arguments": {"a": 1, "new": 2}}, "file")
 
 
-def test_if_all_are_damaged_they_are_set_aside_and_new_ones_stay(tmp_path):
+def test_if_all_are_damaged_they_are_renamed_and_new_ones_are_kept(tmp_path):
     run(AEVB, Cut(tmp_path, 10**9))
     damaged = sorted(tmp_path.glob("chunk-*"))
     for path in damaged:
@@ -203,13 +203,13 @@ def test_if_all_are_damaged_they_are_set_aside_and_new_ones_stay(tmp_path):
     assert samples_saved(tmp_path) == EPOCHS * len(ROWS)
 
 
-def test_what_a_killed_save_left_is_removed(tmp_path):
+def test_leftovers_of_a_killed_save_are_deleted(tmp_path):
     (tmp_path / ".chunk-000000001-000000.safetensors.99").write_bytes(b"half of it")
     run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
     assert [path.name for path in tmp_path.glob(".chunk-*")] == []
 
 
-def test_a_file_system_without_locks_is_no_other_run(tmp_path, monkeypatch):
+def test_a_file_system_without_locks_gives_a_warning(tmp_path, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
 
     def flock(*_):
@@ -220,7 +220,7 @@ def test_a_file_system_without_locks_is_no_other_run(tmp_path, monkeypatch):
         pass
 
 
-def test_ctrl_c_in_the_last_save_leaves_the_model(tmp_path):
+def test_ctrl_c_during_the_last_save_keeps_the_model(tmp_path):
     class Impatient(Checkpoints):
         def save(self, position):
             raise KeyboardInterrupt
@@ -230,7 +230,7 @@ def test_ctrl_c_in_the_last_save_leaves_the_model(tmp_path):
     assert eqx.tree_equal(found.state, run(AEVB).state)
 
 
-def test_data_that_fail_are_a_moment_to_save(tmp_path):
+def test_a_run_is_saved_when_its_data_fail(tmp_path):
     class Failing(Resident):
         def chunks(self, key, epoch, first=0):
             for chunk in super().chunks(key, epoch, first):
@@ -247,14 +247,14 @@ def test_data_that_fail_are_a_moment_to_save(tmp_path):
     assert eqx.tree_equal(run(AEVB, Checkpoints(tmp_path, PURPOSE)).state, run(AEVB).state)
 
 
-def test_fewer_epochs_than_were_done_are_said(tmp_path):
+def test_fewer_epochs_than_already_done_give_a_warning(tmp_path):
     whole = run(AEVB, Checkpoints(tmp_path, PURPOSE))
     with pytest.warns(UserWarning, match=f"the saved run has {EPOCHS} epochs"):
         found = run(AEVB, Checkpoints(tmp_path, PURPOSE), epochs=1)
     assert eqx.tree_equal(found.state, whole.state)
 
 
-def test_the_form_of_a_report_is_asked_for_once(tmp_path, monkeypatch):
+def test_the_structure_of_a_report_is_computed_once(tmp_path, monkeypatch):
     monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 2)
     with pytest.raises(CutError):
         run(AEVB, Cut(tmp_path, 3))
@@ -270,7 +270,7 @@ def test_another_runs_folder_is_refused(tmp_path):
         run(AEVB, Checkpoints(tmp_path, {**PURPOSE, "settings": {"latent_dim": 3}}), epochs=1)
 
 
-def test_every_flipped_byte_and_every_truncation_is_noticed(tmp_path):
+def test_every_flipped_byte_and_every_truncation_is_detected(tmp_path):
     state = {"weights": np.arange(3, dtype=np.float32), "count": np.int32(7)}
     path = tmp_path / "state"
     write_state(path, state, {"chunks": 1})
@@ -290,7 +290,7 @@ def test_every_flipped_byte_and_every_truncation_is_noticed(tmp_path):
         np.testing.assert_array_equal(found["weights"], state["weights"])
 
 
-def test_a_state_of_another_form_is_refused(tmp_path):
+def test_a_state_with_another_structure_is_refused(tmp_path):
     state = {"weights": np.ones((2, 3), np.float32)}
     write_state(tmp_path / "state", state, {"chunks": 1})
     assert read_about(tmp_path / "state") == {"chunks": 1}
@@ -300,7 +300,7 @@ def test_a_state_of_another_form_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES])
-def test_the_checkpoint_before_is_intact_whichever_operation_fails(code, tmp_path, monkeypatch):
+def test_the_previous_checkpoint_is_intact_whichever_operation_fails(code, tmp_path, monkeypatch):
     old, new = ({"weights": np.full(3, value, np.float32)} for value in (1, 2))
     write = Path.write_bytes
     for number in itertools.count():

@@ -1,4 +1,4 @@
-"""What is named as the first bad number, and in which rows, for all kinds of data, learners and bounds."""
+"""Which number is named as the first bad one, and in which rows, for all kinds of data, learners and bounds."""
 
 from contextlib import suppress
 
@@ -52,12 +52,15 @@ def feed_of(kind, rows, folder):
         ("batches", "with row 1234 of pass 1."),
     ],
 )
-def test_a_bad_row_has_its_own_number_wherever_it_comes_from(kind, words, tmp_path, monkeypatch):
+def test_a_bad_row_is_named_by_its_number_in_every_kind_of_data(kind, words, tmp_path, monkeypatch):
     monkeypatch.setattr("aevb.training.feed.MAX_CHUNK_STEPS", 10)
     monkeypatch.setattr("aevb.data.batch_feed.MAX_STEPS", 10)
     rows = X.copy()
     rows[1234, 5] = np.nan
-    with pytest.warns(RuntimeWarning) as warned, suppress(FloatingPointError):  # raised if it is in the first chunk
+    with (
+        pytest.warns(RuntimeWarning) as warned,
+        suppress(FloatingPointError),
+    ):  # raised if it happens in the first chunk
         run(feed_of(kind, rows, tmp_path))
     said = [str(warning.message) for warning in warned]
     assert [text for text in said if words not in text] == []
@@ -83,7 +86,7 @@ HUGE = 3e38  # two of these are infinite
         (decoder(1, "bias"), HUGE, RECONSTRUCTION),
         (encoder(1, "weight"), HUGE, POSTERIOR),
         (encoder(1, "bias"), 1e25, "The KL divergence of"),
-        (encoder(0, "weight"), 1e25, PRIOR),  # its square is infinite, while tanh takes it for 1
+        (encoder(0, "weight"), 1e25, PRIOR),  # its square is infinite, while tanh maps it to 1
     ],
 )
 def test_the_first_number_is_named_in_the_order_of_computation(where, value, words, estimator):

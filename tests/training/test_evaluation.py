@@ -22,7 +22,7 @@ def evaluate(rows, estimator=sgvb_b, likelihood="bernoulli", key=KEY, X=DIGITS, 
 @pytest.mark.parametrize(
     ("estimator", "likelihood"), [(sgvb_b, "bernoulli"), (sgvb_a, "gaussian"), (importance, "sigmoid-gaussian")]
 )
-def test_a_bound_depends_neither_on_order_nor_on_company(estimator, likelihood):
+def test_a_bound_does_not_depend_on_the_order_or_the_other_rows(estimator, likelihood):
     rows = np.arange(700)
     bounds = evaluate(rows, estimator, likelihood)
     assert bounds.shape == (700,)
@@ -30,12 +30,12 @@ def test_a_bound_depends_neither_on_order_nor_on_company(estimator, likelihood):
     np.testing.assert_array_equal(evaluate(order, estimator, likelihood), bounds[order])
     for subset in (np.array([5]), np.arange(300, 310), order[:257]):
         np.testing.assert_array_equal(evaluate(subset, estimator, likelihood), bounds[subset])
-    # Nor on which rows the source holds besides.
+    # Nor on the other rows in the source.
     np.testing.assert_array_equal(evaluate(np.arange(20), estimator, likelihood, X=DIGITS[100:120]), bounds[100:120])
 
 
 @pytest.mark.parametrize("data_dim", [1, 61])
-def test_widths_that_fill_no_vector_register(data_dim):
+def test_widths_that_do_not_fill_a_vector_register(data_dim):
     X = DIGITS[:, 30 - data_dim // 2 :][:, :data_dim]
     rows = np.random.default_rng(0).permutation(300)
     np.testing.assert_array_equal(evaluate(rows, X=X), evaluate(np.arange(300), X=X)[rows])
@@ -68,7 +68,7 @@ def test_different_datapoints_get_different_keys():
     """Binary images have few bit patterns; a weak hash gave thousands of them the same noise."""
     X = np.random.default_rng(0).integers(0, 2, size=(5000, 100)).astype(np.float32)
     hashes = np.asarray(jax.jit(jax.vmap(fingerprint))(jnp.asarray(X)))
-    assert len(np.unique(hashes)) == len(np.unique(X, axis=0)) == 5000  # by chance not once in 300
+    assert len(np.unique(hashes)) == len(np.unique(X, axis=0)) == 5000  # by chance, equal hashes occur once in 300 runs
     single = np.eye(1000, dtype=np.float32)
     assert len(np.unique(np.asarray(jax.jit(jax.vmap(fingerprint))(jnp.asarray(single))))) == 1000
 

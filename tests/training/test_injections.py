@@ -1,4 +1,4 @@
-"""A hundred numbers that are none, put into noise, weights or data at random steps: none stays unnoticed or is kept."""
+"""A hundred NaNs, injected into noise, weights or data at random steps: each is detected, and none is kept."""
 
 import re
 import warnings
@@ -22,10 +22,10 @@ from aevb.training.checkpoint import Checkpoints
 pytestmark = pytest.mark.thorough
 
 X = (load_digits().data / 16).astype(np.float32)[:400, ::4]
-EPOCHS, STEPS, CHUNK = 3, 20, 5  # chunks of five steps, twenty steps an epoch
+EPOCHS, STEPS, CHUNK = 3, 20, 5  # chunks of five steps, twenty steps per epoch
 LEARNING_RATE = 1e-2
 NOISE, DECODER, ENCODER, OPTIMIZER = range(4)
-FIRST = {  # what goes bad first, and is to be named
+FIRST = {  # what becomes NaN first, and must be named
     NOISE: r"The reconstruction term, log p\(x\|z\) became ",
     DECODER: r"The reconstruction term, log p\(x\|z\) became ",
     ENCODER: r"The encoder's q\(z\|x\) became nan",
@@ -35,7 +35,7 @@ FIRST = {  # what goes bad first, and is to be named
 
 @dataclass(frozen=True)
 class Injected(AEVB):
-    """A learner that meets nan in one step, as long as its learning rate is above a limit; both stand in its memory."""
+    """A learner with NaN in one step if its learning rate is above a limit; both are stored in its memory."""
 
     def models(self, state):
         return super().models(_poisoned(state))
@@ -89,7 +89,7 @@ def test_in_noise_weights_and_memory(seed, tmp_path, monkeypatch):
     monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", CHUNK)
     generator = np.random.default_rng(seed)
     kind, step, lasts = seed % 4, int(generator.integers(EPOCHS * STEPS)), bool(generator.random() < 0.5)
-    limit = 0.0 if lasts else LEARNING_RATE / 3  # else two halvings help
+    limit = 0.0 if lasts else LEARNING_RATE / 3  # otherwise two halvings help
     names_step = re.compile(rf"at step {step}, with rows? \d.*halved")
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -107,7 +107,7 @@ def test_in_noise_weights_and_memory(seed, tmp_path, monkeypatch):
     if trained is not None:
         assert is_finite(trained.state)
         assert trained.stopped_because == ("diverged" if lasts else "max_epochs")
-        # Of the first epoch there is a row even if it was not done: what was learned in it is kept.
+        # The first epoch has a row even if it was not finished: what was learned in it is kept.
         assert len(trained.history) == (max(step // STEPS, 1) if lasts else EPOCHS)
         assert all(np.isfinite(row["lower_bound"]) for row in trained.history)
     files = list(tmp_path.glob("chunk-*"))
@@ -116,7 +116,7 @@ def test_in_noise_weights_and_memory(seed, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 34))])
-def test_in_data_that_a_program_gives(seed, tmp_path):
+def test_in_batches_from_a_generator(seed, tmp_path):
     generator = np.random.default_rng(seed)
     number, row, column = int(generator.integers(1, 40)), int(generator.integers(50)), int(generator.integers(16))
     bad = generator.choice([np.nan, np.inf, -np.inf])
@@ -134,7 +134,7 @@ def test_in_data_that_a_program_gives(seed, tmp_path):
     early = rf"the first 1000 rows of the batches: .*row {50 * number + row}, column {column} is {bad}"
     with pytest.raises(ValueError, match=late if number >= 20 else early) as error:
         vae.fit(batches())
-    # The first 20 batches decide on units and likelihood: what is bad among them is refused before anything is learned.
+    # The first 20 batches determine units and likelihood: bad values in them are refused before training.
     is_kept = "keeps what it learned" in str(getattr(error.value, "__notes__", ""))
     assert is_kept == (number >= 20)
     if is_kept:

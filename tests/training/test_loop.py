@@ -24,7 +24,7 @@ DIGITS = BYTES.astype(np.float32) * np.float32(1 / 255)
 ROWS = np.arange(1000)
 HELD_OUT = np.arange(1000, 1797)
 MODELS = standard_models(64, 2, (20,), "bernoulli")
-STEPS = 10  # of an epoch, which is one chunk
+STEPS = 10  # per epoch, which is one chunk
 
 
 def start(optimizer=OPTIMIZERS["adam"], learning_rate=1e-3, estimator=sgvb_b, num_data=1000):
@@ -40,7 +40,7 @@ def run(learner, state, max_epochs=3, seed=0, source=None, rows=ROWS, **options)
 
 
 class Planted(NamedTuple):
-    """State of an optimizer whose update of one step (from 0) is not finite: so is the bound of the next step."""
+    """State of an optimizer whose update in one step (from 0) is not finite, nor is the bound of the next step."""
 
     count: Array
     bad_step: Array
@@ -72,7 +72,7 @@ def start_bad(step, value=np.nan, **options):
 # ---- what a run is ------------------------------------------------------------
 
 
-def test_history_has_one_row_an_epoch():
+def test_history_has_one_row_per_epoch():
     rows = []
     trained = run(*start(), validation_rows=HELD_OUT, callback=rows.append)
     assert trained.stopped_because == "max_epochs"
@@ -123,7 +123,7 @@ def test_the_callers_models_and_state_survive():
 
 
 @pytest.mark.thorough
-def test_bytes_are_learned_from_exactly_like_floats():
+def test_training_on_bytes_equals_training_on_floats():
     floats = run(*start(), source=Source(DIGITS))
     stored = run(*start(), source=Source(BYTES, Conversion(Numbers(1 / 255))))
     assert eqx.tree_equal(floats.state, stored.state)
@@ -140,7 +140,7 @@ def test_a_run_depends_on_all_of_its_rows_and_no_others():
 
 
 def test_an_epoch_reads_each_row_once():
-    """Seen by a learner that writes down its batches, which hold row numbers."""
+    """Checked with a learner that records its batches, which contain row indices."""
     seen = []
 
     class Recorder(eqx.Module):
@@ -186,7 +186,7 @@ def test_fewer_rows_than_a_batch_are_one_batch():
 
 @pytest.mark.parametrize(("step", "value"), [(15, np.nan), (12, np.inf), (19, np.nan), (29, np.nan)])
 def test_bad_numbers_stop_the_run_at_the_last_good_state(step, value):
-    """Steps 19 and 29 are the last of their chunks: there only the parameters tell."""
+    """Steps 19 and 29 are the last of their chunks: there only the parameters show it."""
     learner, state = start_bad(step, value)
     words = f"The gradient of generative.decoder.* at step {step}, with rows .*5 times did not help.*last good state"
     with pytest.warns(RuntimeWarning) as warned:
@@ -213,13 +213,13 @@ def test_good_chunks_of_the_first_epoch_are_kept(monkeypatch):
     monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", 4)  # three chunks of three steps
     trained = run(*start_bad(4))
     assert trained.stopped_because == "diverged"
-    assert [row["samples"] for row in trained.history] == [300]  # of the part that was good
+    assert [row["samples"] for row in trained.history] == [300]  # of the good part
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(trained.state.parameters))
 
 
 @dataclass(frozen=True)
 class Fragile(AEVB):
-    """A learner whose bound is none at large learning rates."""
+    """A learner whose bound is NaN at large learning rates."""
 
     def step(self, state, batch, noise, places):
         after, report = super().step(state, batch, noise, places)
@@ -228,7 +228,7 @@ class Fragile(AEVB):
 
 
 @pytest.mark.thorough
-def test_a_learning_rate_that_is_too_large_is_halved_until_it_is_not():
+def test_a_learning_rate_that_is_too_large_is_halved_until_it_works():
     learner, state = start(learning_rate=1e-2)
     learner = Fragile(learner.skeleton, 1000)
     with pytest.warns(RuntimeWarning) as warned:
@@ -261,8 +261,8 @@ def test_an_interrupt_keeps_what_was_learned(capsys):
     assert eqx.tree_equal(trained.state, run(learner, state, max_epochs=2).state)
 
 
-def test_an_interrupt_just_after_a_chunk_keeps_the_one_before(monkeypatch):
-    """The worst moment: the state was given away and its successor is not yet here."""
+def test_an_interrupt_just_after_a_chunk_keeps_the_previous_state(monkeypatch):
+    """The worst moment: the state was donated, and the next one is not available yet."""
     learner, state = start()
     expected = run(learner, state, max_epochs=2).state
     chunks, run_chunk = [], loop.run_chunk
@@ -282,7 +282,7 @@ def test_an_interrupt_just_after_a_chunk_keeps_the_one_before(monkeypatch):
 
 @pytest.mark.thorough
 def test_early_stopping_returns_the_best_state():
-    """Thirty rows are soon learned by heart, and the held-out bound falls."""
+    """A model soon overfits thirty rows, and the held-out bound falls."""
     learner, state = start(learning_rate=3e-2, num_data=30)
     key = jax.random.key(0)
     trained = run(learner, state, max_epochs=500, rows=ROWS[:30], validation_rows=HELD_OUT, patience=10)
@@ -321,18 +321,18 @@ def test_the_best_step_size_is_chosen():
 
 
 @pytest.mark.parametrize("blown_up", [1e6, 1e30])
-def test_candidates_that_blow_up_lose(blown_up):
+def test_candidates_that_diverge_lose(blown_up):
     _, state = start(OPTIMIZERS["adagrad"])
     assert choose((blown_up, 0.01), state) == 0.01
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state.parameters))
 
 
-def test_if_all_candidates_blow_up_it_says_so():
+def test_if_all_candidates_diverge_there_is_an_error():
     with pytest.raises(FloatingPointError, match="learning_rate"):
         choose((1e30, 1e35))
 
 
-def test_a_candidate_that_blows_up_in_its_last_step_loses():
+def test_a_candidate_that_diverges_in_its_last_step_loses():
     learner, state = start_bad(STEPS - 1)
     setting = {"key": jax.random.key(0), "batch_size": 100, "candidates": (0.01,)}
     with pytest.raises(FloatingPointError, match="learning_rate"):
