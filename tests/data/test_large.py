@@ -1,5 +1,7 @@
 """Commands on files larger than memory; here they are small, but treated as large."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from aevb.data import DataFileError, open_dataset, training_data
 from aevb.data.file_feed import FileFeed
 from aevb.data.run_data import DataSettings, prepare
 from aevb.data.scan import scan
+from aevb.data.table import Table
 from aevb.data.tables import open_tables
 
 RNG = np.random.default_rng(0)
@@ -97,6 +100,24 @@ def test_units_exclude_held_out_rows(tmp_path):
     found = scan(open_tables(tmp_path / "y.npy"), "gaussian", np.array([5]), left_out=np.arange(2990, 3000))
     np.testing.assert_allclose(found.units[0], Y[:-10].mean(axis=0), atol=1e-5)
     np.testing.assert_array_equal(found.kept, Y[[5]])
+
+
+@pytest.mark.parametrize("left_out", [[], [3, 70]])
+def test_a_scan_keeps_only_a_sample_in_memory(monkeypatch, left_out):
+    num_rows, num_columns = 4000, 500  # 16 MB in float64, of which the sample is 100 rows
+    monkeypatch.setattr("aevb.data.table._BLOCK_BYTES", 8 * num_columns * 100)
+    monkeypatch.setattr("aevb.data.kinds.MAX_SAMPLE_VALUES", 100 * num_columns)
+
+    def read(start, stop, size):
+        yield from (np.full((min(size, stop - at), num_columns), 0.5) for at in range(start, stop, size))
+
+    table = Table("made", num_rows, num_columns, np.dtype(float), read)
+    scan([table], "bernoulli", np.zeros(0, int))  # imports what it needs
+    tracemalloc.start()
+    scan([table], "bernoulli", np.array([1]), left_out=np.array(left_out, int))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4e6  # a few blocks and the sample, 0.4 MB each
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8])

@@ -14,8 +14,14 @@ MIN_ROWS_TO_JUDGE = 20
 
 def sample_rows(X: np.ndarray) -> np.ndarray:
     """Return rows from all parts of X, few enough to inspect each value."""
-    most = min(MAX_SAMPLE_ROWS, max(MAX_SAMPLE_VALUES // X.shape[1], 100))
-    return X if len(X) <= most else X[np.linspace(0, len(X) - 1, most).astype(int)]
+    chosen = sample_numbers(*X.shape)
+    return X if len(chosen) == len(X) else X[chosen]
+
+
+def sample_numbers(num_rows: int, num_columns: int) -> np.ndarray:
+    """Return the indices of the rows of a sample, ascending; of all rows if there are few."""
+    most = min(MAX_SAMPLE_ROWS, max(MAX_SAMPLE_VALUES // num_columns, 100))
+    return np.arange(num_rows) if num_rows <= most else np.linspace(0, num_rows - 1, most).astype(int)
 
 
 def are_grey_levels(sample: np.ndarray, low: float, high: float) -> bool:

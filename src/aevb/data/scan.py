@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aevb.data.checks import check_rows, scaled, units_of
-from aevb.data.kinds import MAX_SAMPLE_ROWS
+from aevb.data.kinds import sample_numbers
 from aevb.data.reading import Reading, check_density, decide
 from aevb.data.table import Table, blocks
 from aevb.models import LIKELIHOODS
@@ -50,7 +50,8 @@ def scan(
 
     total = sum(table.num_rows for table in tables)
     may_need_units = likelihood == "auto" or own_decoder or _needs_units(likelihood)
-    low, high, moments, kept, some, seen, checksum = None, None, StandardScaler(), [], [], 0, 0
+    sampled = sample_numbers(total - len(left_out), tables[0].num_columns)  # counted over the rows not left out
+    low, high, moments, kept, some, seen, used, checksum = None, None, StandardScaler(), [], [], 0, 0, 0
     for _, _, whole in blocks(tables):
         checksum = add_checksum(checksum, whole)
         block = np.delete(whole, rows_in(left_out, seen, len(whole)), axis=0) if len(left_out) else whole
@@ -59,7 +60,8 @@ def scan(
         update(seen / total)
         if not len(block):
             continue
-        some.append(block[:: -(-total // MAX_SAMPLE_ROWS)])
+        some.append(block[rows_in(sampled, used, len(block))])  # a copy: a view would keep the block in memory
+        used += len(block)
         low = block.min(axis=0) if low is None else np.minimum(low, block.min(axis=0))
         high = block.max(axis=0) if high is None else np.maximum(high, block.max(axis=0))
         if may_need_units and np.isfinite([low, high]).all():  # otherwise the data are refused
