@@ -33,8 +33,9 @@ def write(folder, kind):
             np.save(folder / "parts" / f"{number}.npy", X[1000 * number : 1000 * (number + 1)])
         return folder / "parts"
     path = folder / f"data{kind}"
-    if kind == ".npy":
-        np.save(path, X)
+    if kind.lower() == ".npy":
+        with open(path, "wb") as file:  # np.save would add an ending
+            np.save(file, X)
     elif kind == ".npz":
         np.savez(path, X=X, y=np.arange(3000))
     else:
@@ -45,7 +46,7 @@ def write(folder, kind):
 
 
 @pytest.mark.usefixtures("_everything_is_large")
-@pytest.mark.parametrize("kind", [".npy", ".npz", ".parquet", "folder"])
+@pytest.mark.parametrize("kind", [".npy", ".NPY", ".npz", ".parquet", "folder"])
 def test_run_data_hold_out_rows_and_leave_the_rest_on_disk(tmp_path, kind):
     label_column = "kind" if kind == ".parquet" else None
     run_data = prepare(DataSettings(str(write(tmp_path, kind)), label_column=label_column))

@@ -80,13 +80,22 @@ def picture(path, levels, mode=None):
     Image.fromarray(levels, mode).save(path)
 
 
+@pytest.mark.parametrize("largest", [65535, 4095])
+def test_levels_of_a_deep_pgm_are_from_zero_to_one(tmp_path, largest):
+    levels = np.random.default_rng(0).integers(0, largest + 1, (4, 6)).astype(">u2")
+    (tmp_path / "0.pgm").write_bytes(b"P5 6 4 %d\n" % largest + levels.tobytes())
+    with pytest.warns(UserWarning, match=r"its only picture is 16-bit, read as numbers from 0 to 1"):
+        data = open_dataset(str(tmp_path))
+    np.testing.assert_allclose(data.rows, levels.reshape(1, -1) / largest, atol=1 / 65535)
+
+
 def test_sixteen_bit_and_floating_point_pictures_are_read_without_loss(tmp_path):
     rng = np.random.default_rng(0)
     deep, normal = rng.integers(0, 65536, (2, 5, 4), np.uint16), rng.normal(size=(2, 5, 4)).astype(np.float32)
     for number in range(2):
         picture(tmp_path / "deep" / f"{number}.png", deep[number])
         picture(tmp_path / "normal" / f"{number}.tif", normal[number])
-    with pytest.warns(UserWarning, match=r"deep: all 2 pictures are 16-bit and are read as numbers from 0 to 1"):
+    with pytest.warns(UserWarning, match=r"deep: all 2 pictures are 16-bit, read as numbers from 0 to 1"):
         data = open_dataset(str(tmp_path / "deep"))
     np.testing.assert_array_equal(np.rint(data.rows * 65535.0), deep.reshape(2, -1))
     assert (data.binarization, data.image_shape) == ("grey", (5, 4))
@@ -104,15 +113,15 @@ def test_conversions_of_colour_and_transparency_give_warnings(tmp_path):
     np.testing.assert_array_equal(open_dataset(str(tmp_path / "same")).rows, [grey.ravel()] * 2)
     picture(tmp_path / "colour" / "0.png", grey)
     picture(tmp_path / "colour" / "1.png", red)
-    with pytest.warns(UserWarning, match=r"colour: 1 of its 2 pictures are in colour and are read as grey levels"):
+    with pytest.warns(UserWarning, match=r"colour: 1 of its 2 pictures is in colour, read as grey levels"):
         np.testing.assert_array_equal(open_dataset(str(tmp_path / "colour")).rows, [grey.ravel(), [76] * 24])
     picture(tmp_path / "clear" / "0.png", np.concatenate([red, np.zeros((4, 6, 1), np.uint8)], axis=-1))
-    with pytest.warns(UserWarning, match=r"clear: all 1 pictures are partly transparent and are placed on white"):
+    with pytest.warns(UserWarning, match=r"clear: its only picture is partly transparent, placed on white"):
         assert (open_dataset(str(tmp_path / "clear")).rows == 255).all()
     (tmp_path / "moves").mkdir()
     frames = [Image.fromarray(np.full((4, 6), level, np.uint8)) for level in (0, 255)]
     frames[0].save(tmp_path / "moves" / "0.gif", save_all=True, append_images=frames[1:])
-    with pytest.warns(UserWarning, match="several pages; only the first is read"):
+    with pytest.warns(UserWarning, match="its only picture is animated or of several pages; only the first"):
         open_dataset(str(tmp_path / "moves"))
 
 
@@ -154,9 +163,10 @@ EUROPEAN = "höhe;breite\n1,5;-2\n,25;3e2\n"
         ("a.csv", EUROPEAN.encode("latin-1"), ["decimal comma", "Latin-1"]),
         ("a.tsv", EUROPEAN.replace(";", "\t").encode(), ["decimal comma"]),
         ("a.csv.gz", gzip.compress(EUROPEAN.replace(",", ".").replace(";", ",").encode(), mtime=0), []),
+        ("A.CSV.GZ", gzip.compress(EUROPEAN.replace(",", ".").replace(";", ",").encode(), mtime=0), []),
         ("A.CSV", b"\xef\xbb\xbf" + EUROPEAN.replace(",", ".").encode(), []),
     ],
-    ids=["semicolons", "latin-1", "tabs", "compressed", "mark"],
+    ids=["semicolons", "latin-1", "tabs", "compressed", "compressed-upper-case", "mark"],
 )
 def test_tables_as_text_in_other_forms(name, content, said, tmp_path):
     (tmp_path / name).write_bytes(content)
@@ -284,6 +294,8 @@ HOSTILE = {
     "ragged european csv": (text("a;b\n1,5;2\n1;2;3\n"), ".csv", r"line 3 has 3 cells separated by semicolons"),
     "thousands": (text("a;b\n1.234,5;2\n"), ".csv", r"line 2, column 'a': '1.234,5' is not a number"),
     "dates in csv": (text("a,when\n1,2024-05-01\n"), ".csv", r"column 'when': '2024-05-01' .* days since the first"),
+    "a column twice": (text("a,b, a\n1,2,3\n"), ".csv", r"repeats the column name 'a' .* a name of its own"),
+    "numbers and a word": (text("1,1,x\n2,3,4\n"), ".csv", r"read as a header .* repeats the column name '1'"),
     "empty csv": (text(""), ".csv", "no rows"),
     "names alone": (text("a,b\n"), ".csv", "no rows"),
     "bytes as csv": (lambda path: path.write_bytes(b"\xff\xfe\x00a,\x00b"), ".csv", "not a text file in UTF-8"),

@@ -10,6 +10,7 @@ import gzip
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -74,14 +75,26 @@ def read_form(path: Path) -> CsvForm:
         first = next(csv.reader(file, delimiter=delimiter), [])
     values = [_value(cell, delimiter) for cell in first]
     are_numbers = all(value is not None and not np.isinf(value) for value in values)
-    return CsvForm(encoding, delimiter, None if are_numbers else tuple(cell.strip() for cell in first), len(first))
+    columns = None if are_numbers else tuple(cell.strip() for cell in first)
+    _check_names_differ(columns or ())
+    return CsvForm(encoding, delimiter, columns, len(first))
+
+
+def _check_names_differ(columns):
+    """Refuse repeated names: columns are matched by name when the model is used."""
+    for name, count in Counter(columns).items():
+        if count > 1:
+            raise CsvError(
+                f"the first line, read as a header because not all its cells are numbers, repeats the column name "
+                f"{name!r} ({count} times). Give each column a name of its own."
+            )
 
 
 def _encoding(path):
     """Return "utf-8-sig", or "latin-1" for text that is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     is_utf8 = True
-    with _open_bytes(path) as file:
+    with _open(path, "rb") as file:
         while block := file.read(2**20):
             if b"\0" in block:
                 raise CsvError("it is not a text file in UTF-8 or Latin-1; save it as CSV in UTF-8.")
@@ -104,13 +117,13 @@ def _delimiter(path, encoding):
     return ","
 
 
-def _open_bytes(path) -> Any:
-    return gzip.open(path) if path.suffix == ".gz" else open(path, "rb")
+def _open(path, mode, **options) -> Any:
+    opens = gzip.open if path.suffix.lower() == ".gz" else open
+    return opens(path, mode, **options)
 
 
 def _open_text(path, encoding) -> Any:
-    opens = gzip.open if path.suffix == ".gz" else open
-    return opens(path, "rt", newline="", encoding=encoding)
+    return _open(path, "rt", newline="", encoding=encoding)
 
 
 def _quickly(path, form):

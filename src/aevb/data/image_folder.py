@@ -10,11 +10,11 @@ import numpy as np
 from aevb.errors import DataFileError
 
 ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
-# How a picture was converted, in words that follow "n of its N pictures are".
-_COLOUR = "in colour and are read as grey levels (luma, 0.299 R + 0.587 G + 0.114 B)"
-_TRANSPARENT = "partly transparent and are placed on white"
-_FRAMES = "animated or have several pages; only the first is read"
-_DEEP = "16-bit and are read as numbers from 0 to 1 (k/65535)"
+# How a picture was converted, in words that follow "n of its N pictures are" or "is".
+_COLOUR = "in colour, read as grey levels (luma, 0.299 R + 0.587 G + 0.114 B)"
+_TRANSPARENT = "partly transparent, placed on white"
+_FRAMES = "animated or of several pages; only the first frame or page is read"
+_DEEP = "16-bit, read as numbers from 0 to 1 (k/65535)"
 
 
 class ImageRows(NamedTuple):
@@ -60,12 +60,24 @@ def read_images(folder: Path) -> ImageRows:
             kinds = " and ".join(_KINDS[array.dtype.name] for array in (picture, levels[0]))
             raise DataFileError(f"{path} and {files[0].name} differ: {kinds}. Save all pictures in one format.")
     for what, count in conversions.items():
-        few = f"{count:,} of its {len(files):,} pictures" if count < len(files) else f"all {count:,} pictures"
-        warnings.warn(f"{folder}: {few} are {what}.", stacklevel=2)
+        warnings.warn(f"{folder}: {_counted(count, len(files))} {what}.", stacklevel=2)
     folders = [path.relative_to(folder).parent.as_posix() for path in files]
     labels = np.array([folder.name if name == "." else name for name in folders]) if len(set(folders)) > 1 else None
     height, width = levels[0].shape
     return ImageRows(np.stack(levels).reshape(len(files), -1), (height, width), labels)
+
+
+def _counted(count, total):
+    """Return the subject and verb of a sentence about some of the pictures.
+
+    Example:
+        >>> [_counted(1, 1), _counted(1, 2), _counted(3, 3)]
+        ['its only picture is', '1 of its 2 pictures is', 'all 3 pictures are']
+    """
+    if total == 1:
+        return "its only picture is"
+    few = f"all {count:,} pictures" if count == total else f"{count:,} of its {total:,} pictures"
+    return f"{few} {'is' if count == 1 else 'are'}"
 
 
 _KINDS = {"uint8": "8 bits", "float32": "16 bits or floating point", "float64": "32-bit whole numbers"}
@@ -105,8 +117,8 @@ def _check_depth(path, picture):
 def _levels(picture: Any) -> tuple[np.ndarray, list[str]]:
     if picture.mode.startswith("I;16"):
         return (np.asarray(picture).astype(np.float32) / np.float32(65535)), [_DEEP]
-    if picture.mode == "I":  # 16-bit grey PNGs in older versions of Pillow
-        if picture.format == "PNG":
+    if picture.mode == "I":  # 16-bit PGM, scaled by Pillow to 65535 levels, and PNG in older versions of Pillow
+        if picture.format in ("PNG", "PPM"):
             return (np.asarray(picture) / 65535).astype(np.float32), [_DEEP]
         return np.asarray(picture).astype(np.float64), []
     if picture.mode == "F":

@@ -14,7 +14,7 @@ from aevb.data.datasets import DATASETS, Dataset
 from aevb.data.own import described, open_dataset, own_labels, own_tables
 from aevb.data.scan import pick
 from aevb.data.table import NamedColumns, SomeRows
-from aevb.data.tables import is_image_folder
+from aevb.data.tables import ending_of, is_image_folder
 from aevb.errors import shown
 
 MAX_ROWS = 10_000  # held-out rows, and rows shown, of data larger than memory
@@ -206,7 +206,7 @@ def large_tables(source: str, label_column: str | None = None):
     from aevb.data.training_data import is_large
 
     path = Path(source)
-    may_be_large = path.suffix in (".npy", ".npz", ".parquet") or path.is_dir()
+    may_be_large = ending_of(path) in (".npy", ".npz", ".parquet") or path.is_dir()
     if source in DATASETS or not path.exists() or not may_be_large or is_image_folder(path):
         return None
     tables = own_tables(path, label_column)
