@@ -43,9 +43,9 @@ def room_of(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def imported_rooms(path):
-    """Yield (line, room) for each import of ours in a file, except those for types alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def imported_rooms(source):
+    """Yield (line, room) for each import of ours in a file's text, except those for types alone."""
+    tree = ast.parse(source)
     for_types = {
         id(child)
         for node in ast.walk(tree)
@@ -53,16 +53,37 @@ def imported_rooms(path):
         for child in ast.walk(node)
     }
     for node in ast.walk(tree):
-        if id(node) in for_types or not isinstance(node, ast.ImportFrom) or node.level or not node.module:
+        if id(node) in for_types:
             continue
-        package, *rest = node.module.split(".")
-        if package == "aevb":
-            names = rest[:1] or [alias.name for alias in node.names if alias.name != "__version__"]
-            for name in names:
-                yield node.lineno, name if name in HEIGHT else "__init__"
+        for package, *rest in _imported(node):
+            if package == "aevb" and rest[:1] != ["__version__"]:
+                yield node.lineno, rest[0] if rest and rest[0] in HEIGHT else "__init__"
+
+
+def _imported(node):
+    """Return the parts of each name that a statement imports: a.b of `import a.b` and of `from a import b`."""
+    if isinstance(node, ast.Import):
+        return [alias.name.split(".") for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [[*node.module.split("."), alias.name] for alias in node.names]
+    return []
 
 
 FILES = sorted(ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "rooms"),
+    [
+        ("import aevb.data.kinds as kinds, numpy", ["data"]),
+        ("import aevb", ["__init__"]),
+        ("from aevb import vae, VAE, __version__", ["vae", "__init__"]),
+        ("from aevb.data.kinds import sample_rows", ["data"]),
+        ("if TYPE_CHECKING:\n    import aevb.cli", []),
+    ],
+)
+def test_every_form_of_import_is_seen(statement, rooms):
+    assert [room for _, room in imported_rooms(statement)] == rooms
 
 
 def test_every_room_has_a_layer():
@@ -75,7 +96,7 @@ def test_imports_point_downwards(room):
         f"{path.relative_to(ROOT)}:{line} imports aevb.{other}": other
         for path in FILES
         if room_of(path) == room
-        for line, other in imported_rooms(path)
+        for line, other in imported_rooms(path.read_text(encoding="utf-8"))
         if other != room and HEIGHT[other] >= HEIGHT[room]
     }
     allowed = EXCEPTIONS.get(room, set())
