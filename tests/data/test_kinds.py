@@ -1,8 +1,10 @@
 """What kind of numbers data are, on the data sets that people try first."""
 
 import numpy as np
+import pandas
 import pytest
 import sklearn.datasets
+from scipy.stats import uniform
 
 from aevb.data import dequantize, load_dataset
 from aevb.data.kinds import are_grey_levels, choose_likelihood, discrete_columns, sample_rows
@@ -90,7 +92,36 @@ def test_dequantized_values_stay_in_their_cells_and_a_uniform_density_scores_the
     np.testing.assert_array_equal(found[:, 0], X[:, 0])
     np.testing.assert_array_equal(np.floor(2 * found[:, 1]), 2 * X[:, 1])
     assert discrete_columns(found).size == 0
-    # p = 1/2 on [0, 2): log p + log step is log(1/4), that of four equally likely values.
-    assert np.log(1 / 2) + np.log(0.5) == pytest.approx(np.log(1 / 4))
-    np.testing.assert_array_equal(dequantize(X, columns=[0])[:, 1], X[:, 1])
+    # A uniform density on [0, 2), plus log step, is log(1/4), that of four equally likely values.
+    assert uniform(0, 2).logpdf(found[:, 1]).mean() + np.log(0.5) == pytest.approx(np.log(1 / 4))
+    np.testing.assert_array_equal(dequantize(X[:, [1, 1]], columns=[0])[:, 1], X[:, 1])
     np.testing.assert_array_equal(found, dequantize(X, random_state=1))
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([0, 2, 5], 1),  # no two of which differ by the step
+        ([-0.04, 0.05], 0.09),
+        (np.arange(1000, dtype=np.float32) / 10, 0.1),  # the smallest difference of which is off by rounding
+        ([0.3, 0.1 + 0.2, 0.1], 0.2),
+    ],
+)
+def test_the_step_of_values_that_are_multiples_up_to_rounding(values, step):
+    X = np.repeat(np.asarray(values, float), 20)[:, None]
+    noise = dequantize(X, columns=[0]) - X
+    assert 0 <= noise.min() < 0.1 * step
+    assert 0.9 * step < noise.max() <= step * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zeros_among_continuous_values_are_left_and_named(dtype):
+    rng = np.random.default_rng(0)
+    amounts = rng.random(20_000, dtype) * (rng.random(20_000) > 0.6)
+    X = pandas.DataFrame({"visits": rng.poisson(2, 20_000), "paid": amounts})
+    with pytest.warns(
+        UserWarning, match=r"columns 'paid' are left unchanged: .* mix repeated values with continuous ones"
+    ):
+        found = dequantize(X)
+    np.testing.assert_array_equal(found[:, 1], amounts)
+    assert discrete_columns(sample_rows(found)).tolist() == [1]  # so that `fit` still warns

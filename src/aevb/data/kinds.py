@@ -1,5 +1,7 @@
 """Guess what kind of numbers data are from their values: grey levels, ink, measurements, counts."""
 
+import warnings
+
 import numpy as np
 
 from aevb.data.checks import are_constant
@@ -10,6 +12,8 @@ MIN_PIXELS = 64  # columns needed to treat whole numbers in 0 ... 255 that are n
 MIN_DEEP_LEVELS = 20  # 16-bit levels: this many other numbers look like them with a probability below 1e-27
 MAX_EQUAL_PAIRS = 0.1
 MIN_ROWS_TO_JUDGE = 20
+MAX_STEPS = 1e6  # between a column's smallest and largest value: float32 cannot tell smaller steps from rounding
+MAX_PARTS = 10  # of the smallest difference between two values that are tried as a step
 
 
 def sample_rows(X: np.ndarray) -> np.ndarray:
@@ -136,8 +140,10 @@ def discrete_columns(sample: np.ndarray) -> np.ndarray:
 def dequantize(X, columns=None, random_state=0) -> np.ndarray:
     r"""Return data with uniform noise added to columns that take few values, so that a density is meaningful there.
 
-    Noise between 0 and one step, the smallest difference between two values of the column, spreads each value over its
-    own cell. For steps of 1, the average log density of the result is a lower bound on the log probability of the
+    Noise between 0 and one step spreads each value over its own cell; all differences between values of the column are
+    multiples of the step. A column without such a step, which mixes repeated values with continuous ones (such as
+    amounts that are often exactly 0), is left unchanged, with a warning: no noise makes a density meaningful there. For
+    steps of 1, the average log density of the result is a lower bound on the log probability of the
     discrete values:
 
     .. math:: E_u[\log p(x + u)] \le \log \int p(x + u)\, du = \log P(x), \quad u \sim U(0, 1)
@@ -146,7 +152,7 @@ def dequantize(X, columns=None, random_state=0) -> np.ndarray:
     log s per column. A category coded as a number is treated as ordered: one-hot columns suit a model better.
 
     Args:
-        X: (n, D), numbers.
+        X: (n, D), numbers; the warning uses the column names of a data frame.
         columns: Indices of the columns; None for those that :func:`discrete_columns` finds.
         random_state: As in scikit-learn.
 
@@ -160,9 +166,38 @@ def dequantize(X, columns=None, random_state=0) -> np.ndarray:
     """
     from sklearn.utils import check_random_state
 
+    names = getattr(X, "columns", None)
     rng, X = check_random_state(random_state), np.array(X, np.float64)
+    mixed = []
     for column in discrete_columns(sample_rows(X)) if columns is None else np.ravel(columns):
         values = np.unique(X[:, column])
-        if len(values) > 1:
-            X[:, column] += np.min(np.diff(values)) * rng.uniform(size=len(X))
+        if len(values) < 2:
+            continue
+        if (step := _step_of(values)) is None:
+            mixed.append(str(column if names is None else names[column]))
+        else:
+            X[:, column] += step * rng.uniform(size=len(X))
+    if mixed:
+        warnings.warn(
+            f"X: columns {', '.join(map(repr, mixed[:5]))}{', ...' * (len(mixed) > 5)} are left unchanged: their "
+            "values are not multiples of one step, so they are continuous, or mix repeated values with continuous ones. "
+            "Where values repeat, a density stays unbounded: leave such columns out, or round them to multiples of a "
+            "step.",
+            stacklevel=2,
+        )
     return X
+
+
+def _step_of(values):
+    """Return the step of which all differences between these numbers, ascending, are multiples; None without one.
+
+    It is the smallest difference, beyond rounding, or a fraction of it: 1 for the values 0, 2 and 5.
+    """
+    values = values - values[0]
+    differences = np.diff(values)
+    differences = differences[differences > values[-1] / MAX_STEPS]
+    for part in range(1, MAX_PARTS + 1) if differences.size else ():
+        num_steps = np.round(part * values[-1] / differences.min())
+        if _are_multiples(values, num_steps / values[-1]):
+            return values[-1] / num_steps
+    return None
