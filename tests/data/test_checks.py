@@ -123,6 +123,16 @@ def test_constant_columns_are_refused(column, words):
         check_columns_vary(np.float32([0, 1.7e9]), np.float32([49, 1.7e9 + 128]))
 
 
+def test_constant_pixels_need_a_unit():
+    low, high = np.zeros(100), np.append(np.zeros(20), np.full(80, 40000.0))
+    with pytest.raises(ValueError, match=r"16-bit grey levels, give X / 65535") as error:
+        check_columns_vary(low, high)
+    assert "VarianceThreshold" not in str(error.value)
+    for table in (high[:40], high * 1.00001, 2 * high):  # few columns, fractions, more than 16 bits
+        with pytest.raises(ValueError, match="VarianceThreshold"):
+            check_columns_vary(low[: len(table)], table)
+
+
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
 def test_column_units(dtype):

@@ -1,7 +1,6 @@
 """What kind of numbers data are, on the data sets that people try first."""
 
 import numpy as np
-import pandas
 import pytest
 import sklearn.datasets
 from scipy.stats import uniform
@@ -117,6 +116,7 @@ def test_the_step_of_values_that_are_multiples_up_to_rounding(values, step):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_zeros_among_continuous_values_are_left_and_named(dtype):
     rng = np.random.default_rng(0)
+    pandas = pytest.importorskip("pandas")
     amounts = rng.random(20_000, dtype) * (rng.random(20_000) > 0.6)
     X = pandas.DataFrame({"visits": rng.poisson(2, 20_000), "paid": amounts})
     with pytest.warns(

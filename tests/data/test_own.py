@@ -11,6 +11,7 @@ from PIL import Image
 
 from aevb.data import DataFileError, open_dataset
 from aevb.data.csv_file import read_csv
+from aevb.data.reading import read_training_data
 
 X = np.random.default_rng(0).normal(size=(20, 5))
 
@@ -78,6 +79,26 @@ def test_a_folder_of_pictures(tmp_path):
 def picture(path, levels, mode=None):
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(levels, mode).save(path)
+
+
+@pytest.mark.parametrize("dtype", ["<u2", ">u2"])
+@pytest.mark.parametrize("save", [np.save, np.savez])
+def test_deep_images_in_arrays_are_read_as_those_in_files(tmp_path, dtype, save):
+    deep = np.random.default_rng(0).integers(15000, 50000, (30, 8, 9)).astype(dtype)
+    deep[:, 0] = 0  # a black border
+    path = tmp_path / f"deep.{'npy' if save is np.save else 'npz'}"
+    save(path, deep)
+    for number, levels in enumerate(deep):
+        picture(tmp_path / "pictures" / f"{number:02}.png", levels.astype(np.uint16))
+    with pytest.warns(UserWarning, match=r"deep.np.: its images are 16-bit, read as numbers from 0 to 1 \(k/65535\)"):
+        data = open_dataset(str(path))
+    with pytest.warns(UserWarning, match="16-bit"):
+        pictures = open_dataset(str(tmp_path / "pictures"))
+    np.testing.assert_array_equal(data.rows, pictures.rows)
+    assert (data.rows.dtype, data.binarization, data.image_shape) == (np.float32, "grey", (8, 9))
+    assert read_training_data(data.rows, "auto").likelihood == "sigmoid-gaussian"
+    save(path, deep.reshape(30, -1))  # which may be counts
+    np.testing.assert_array_equal(open_dataset(str(path)).rows, deep.reshape(30, -1))
 
 
 @pytest.mark.parametrize("largest", [65535, 4095])

@@ -97,6 +97,8 @@ def test_matrices_are_checked():
         ValueError, match=r"dim 3.*\. Flatten images and similar arrays first: X\.reshape\(len\(X\), -1\)\.$"
     ):
         read_matrix(estimator, np.ones((3, 2, 2)), reset=True)
+    with pytest.raises(ValueError, match=r"For 16-bit grey levels: X\.reshape\(len\(X\), -1\) / 65535\.$"):
+        read_matrix(estimator, np.ones((3, 2, 2), np.uint16), reset=True)
     with pytest.raises(ValueError, match="Expected 2D array") as error:
         read_matrix(estimator, np.ones(3), reset=True)
     assert "Flatten" not in str(error.value)

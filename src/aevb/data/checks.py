@@ -10,6 +10,7 @@ from aevb.errors import WrongTypeError, shown
 from aevb.models import LIKELIHOODS
 
 ROUNDING = 1e-12  # relative to a column's magnitude in float64: smaller differences come from rounding
+MIN_PIXELS = 64  # columns needed to treat whole numbers that are not bytes as grey levels of images
 FAR = 1000  # standard deviations from 0; beyond, float32 leaves less than five digits for the variation
 
 
@@ -60,17 +61,27 @@ def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str]
     low, high = low.astype(np.float64), high.astype(np.float64)
     if constant.size:
         column = constant[0]
-        values, advice = f"every row has {low[column]}", ""
+        values = f"every row has {low[column]}"
         if low[column] != high[column]:
-            advice = ", or rescale it with sklearn.preprocessing.StandardScaler()"
             values = f"all rows lie between {low[column]} and {high[column]}, equal up to rounding"
-        are_grey_levels = low.min() >= 0 and 1 < high.max() <= 255
-        hint = "If these are grey levels from 0 to 255, give X / 255 or X.astype('uint8'). " * bool(are_grey_levels)
         count = _counted(constant.size, "such column")
         raise ValueError(
             f"X: {_column(column, columns)} is constant ({values}; {count}). Under a Gaussian likelihood its density "
-            f"is unbounded. {hint}Drop it with sklearn.feature_selection.VarianceThreshold(){advice}."
+            f"is unbounded. {_constant_advice(low, high, column)}"
         )
+
+
+def _constant_advice(low, high, column):
+    """Return what to do about a constant column: images need a unit, tables one column less."""
+    drop = "Drop it with sklearn.feature_selection.VarianceThreshold()"
+    if low[column] != high[column]:
+        drop += ", or rescale it with sklearn.preprocessing.StandardScaler()"
+    if low.min() >= 0 and 1 < high.max() <= 255:
+        return f"If these are grey levels from 0 to 255, give X / 255 or X.astype('uint8'). {drop}."
+    are_whole = not (np.any(low % 1) or np.any(high % 1))
+    if len(low) >= MIN_PIXELS and low.min() >= 0 and 255 < high.max() <= 65535 and are_whole:
+        return "If these are 16-bit grey levels, give X / 65535: pixels in one unit may be constant."
+    return f"{drop}."
 
 
 def are_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -176,6 +187,8 @@ def explained(X, name: str = "X") -> Iterator[None]:
         said = " ".join(str(error).split())
         said = said if said.startswith(f"{name} ") else f"{name}: {said}"
         advice = next((advice for words, advice in _ADVICE.items() if words in said), "")
+        if "Flatten" in advice and getattr(X, "dtype", None) == np.uint16:
+            advice += " For 16-bit grey levels: X.reshape(len(X), -1) / 65535."
         kind = WrongTypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{said} {advice}".strip()) from None
 

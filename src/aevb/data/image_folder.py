@@ -14,7 +14,7 @@ ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".
 _COLOUR = "in colour, read as grey levels (luma, 0.299 R + 0.587 G + 0.114 B)"
 _TRANSPARENT = "partly transparent, placed on white"
 _FRAMES = "animated or of several pages; only the first frame or page is read"
-_DEEP = "16-bit, read as numbers from 0 to 1 (k/65535)"
+DEEP = "16-bit, read as numbers from 0 to 1 (k/65535)"
 
 
 class ImageRows(NamedTuple):
@@ -114,12 +114,17 @@ def _check_depth(path, picture):
             )
 
 
+def deep_levels(levels: np.ndarray) -> np.ndarray:
+    """Return 16-bit grey levels, whole numbers from 0 to 65535, as float32 from 0 to 1."""
+    return levels.astype(np.float32) / np.float32(65535)
+
+
 def _levels(picture: Any) -> tuple[np.ndarray, list[str]]:
     if picture.mode.startswith("I;16"):
-        return (np.asarray(picture).astype(np.float32) / np.float32(65535)), [_DEEP]
+        return deep_levels(np.asarray(picture)), [DEEP]
     if picture.mode == "I":  # 16-bit PGM, scaled by Pillow to 65535 levels, and PNG in older versions of Pillow
         if picture.format in ("PNG", "PPM"):
-            return (np.asarray(picture) / 65535).astype(np.float32), [_DEEP]
+            return deep_levels(np.asarray(picture)), [DEEP]
         return np.asarray(picture).astype(np.float64), []
     if picture.mode == "F":
         return np.asarray(picture), []

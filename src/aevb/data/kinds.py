@@ -4,11 +4,10 @@ import warnings
 
 import numpy as np
 
-from aevb.data.checks import are_constant
+from aevb.data.checks import MIN_PIXELS, are_constant
 
 MAX_SAMPLE_ROWS, MAX_SAMPLE_VALUES = 2000, 2_000_000
 LEVELS_IN_A_BYTE = 256
-MIN_PIXELS = 64  # columns needed to treat whole numbers in 0 ... 255 that are not bytes as images
 MIN_DEEP_LEVELS = 20  # 16-bit levels: this many other numbers look like them with a probability below 1e-27
 MAX_EQUAL_PAIRS = 0.1
 MIN_ROWS_TO_JUDGE = 20
@@ -180,9 +179,9 @@ def dequantize(X, columns=None, random_state=0) -> np.ndarray:
     if mixed:
         warnings.warn(
             f"X: columns {', '.join(map(repr, mixed[:5]))}{', ...' * (len(mixed) > 5)} are left unchanged: their "
-            "values are not multiples of one step, so they are continuous, or mix repeated values with continuous ones. "
-            "Where values repeat, a density stays unbounded: leave such columns out, or round them to multiples of a "
-            "step.",
+            "values are not multiples of one step, so they are continuous, or mix repeated values with continuous "
+            "ones. Where values repeat, a density stays unbounded: leave such columns out, or round them to multiples "
+            "of a step.",
             stacklevel=2,
         )
     return X

@@ -31,7 +31,8 @@ def open_dataset(
     """Load a data set by name, or a user's files.
 
     Args:
-        source: A key of ``DATASETS``, or a path: a `.npy` file of rows (N, D) or images (N, height, width), a `.npz`
+        source: A key of ``DATASETS``, or a path: a `.npy` file of rows (N, D) or images (N, height, width; 16-bit ones
+            are read as k/65535, from 0 to 1), a `.npz`
             file with one such array (and labels, if one of `y`, `label`, `labels`, `target` has N entries), a `.csv`,
             `.csv.gz`, `.tsv` or `.parquet` file, a folder of those, or a folder of pictures and of folders of pictures.
         label_column: Column of labels in a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file; not used for training.

@@ -5,6 +5,7 @@ Nothing is unpickled: a file with Python objects is refused.
 
 import math
 import mmap
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from aevb.data.csv_file import read_csv
-from aevb.data.image_folder import ENDINGS, image_files, read_images
+from aevb.data.image_folder import DEEP, ENDINGS, deep_levels, image_files, read_images
 from aevb.data.parquet_file import parquet_table
 from aevb.data.table import SomeRows, Table, array_table, reading, stored_type
 from aevb.errors import DataFileError
@@ -92,19 +93,23 @@ def _nothing_in(folder):
 
 
 def memmap_table(X: np.ndarray, name: str) -> Table:
-    """Return a memory-mapped array as a table. Pages are released after reading, so that they use no memory."""
+    """Return a memory-mapped array as a table. Pages are released after reading, so that they use no memory.
+
+    16-bit images (N, height, width) are read as grey levels k/65535, like picture files; 16-bit rows (N, D) may be
+    counts or measurements and are read unchanged.
+    """
     shape, X = _image_shape(X.shape), _flat(X)
     if X.ndim != 2 or 0 in X.shape:
         raise DataFileError(
             f"{name} has shape {X.shape}; expected rows (N, D) or images (N, height, width), at least one. For other "
             "shapes: X.reshape(len(X), -1)."
         )
-    dtype = stored_type(X.dtype, name)
+    dtype, convert = _stored(X.dtype, shape, name)
     is_private = getattr(X, "mode", "c") == "c"  # changes exist only in these pages
 
     def read(start, stop, size):
         for first in range(start, stop, size):
-            yield np.asarray(X[first : min(first + size, stop)]).astype(dtype, copy=False)
+            yield convert(np.asarray(X[first : min(first + size, stop)]))
         if not is_private and hasattr(mmap, "MADV_DONTNEED"):
             X._mmap.madvise(mmap.MADV_DONTNEED)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -135,15 +140,24 @@ def _open_npz(path: Path) -> Table:
         )
     (member,) = rows
     (num_rows, *sizes), dtype = headers[f"{member}.npy"]
-    dtype = stored_type(dtype, str(path))
+    shape = _image_shape(shapes[member])
+    dtype, convert = _stored(dtype, shape, str(path))
 
     def read(start, stop, size):
         with reading(path, "np.savez(path, X=X)"), np.load(path, allow_pickle=False) as file:
-            X = _flat(file[member].astype(dtype, copy=False))
-        yield from (X[first : min(first + size, stop)] for first in range(start, stop, size))
+            X = _flat(file[member])
+        yield from (convert(X[first : min(first + size, stop)]) for first in range(start, stop, size))
 
-    shape = _image_shape(shapes[member])
     return Table(str(path), num_rows, math.prod(sizes), dtype, read, cuts=(0, num_rows), image_shape=shape)
+
+
+def _stored(dtype, image_shape, name) -> tuple[np.dtype, Callable[[np.ndarray], np.ndarray]]:
+    """Return the type in which the numbers of an array are stored, and their conversion to it."""
+    stored = stored_type(dtype, name)
+    if image_shape is None or (dtype.kind, dtype.itemsize) != ("u", 2):
+        return stored, lambda rows: rows.astype(stored, copy=False)
+    warnings.warn(f"{name}: its images are {DEEP}.", stacklevel=2)
+    return stored, deep_levels
 
 
 def _image_shape(shape) -> tuple[int, int] | None:
