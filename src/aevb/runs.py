@@ -87,7 +87,7 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def write_history(folder: Path, history: list[dict]) -> None:
-    """Write `history.csv`, one row per epoch."""
+    """Write `history.csv`, one row per epoch, or per several epochs of small data."""
     columns = list(history[0]) if history else ["epoch"]
     with (
         written_whole(folder / "history.csv") as scratch,

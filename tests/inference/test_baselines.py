@@ -42,6 +42,16 @@ def test_factors_explain_more_than_independent_columns(found):
     assert list(found.means)[-1] == "Gaussian mixture"
 
 
+def test_the_same_factor_analysis_is_listed_once(found):
+    best = int(fit_baselines(TRAIN, TEST).details["factor analysis"].split()[0])
+    for count in (1, 2):
+        listed = fit_baselines(TRAIN, TEST, num_factors=count).details
+        assert ("factor analysis" in listed) == (count != best)
+        own = listed[f"factor analysis, {count} factor{'s' * (count != 1)}"]
+        assert own.startswith("as many as this model")
+        assert ("cross-validation" in own) == (count == best)
+
+
 def test_a_table_with_a_constant_column_or_nan_is_not_comparable():
     assert is_comparable(X)
     assert not is_comparable(np.column_stack([X, np.ones(len(X))]))

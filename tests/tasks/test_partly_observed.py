@@ -125,8 +125,19 @@ def test_the_posterior_of_rows_with_holes(vae):
 
 def test_infinity_is_still_refused(vae):
     for method in (vae.transform, vae.score_samples, vae.log_likelihood, vae.rank_anomalies):
-        with pytest.raises(ValueError, match="row 0, column 1 is inf"):
+        with pytest.raises(ValueError, match=r"row 0, column 1 is inf.*: infinity is not allowed here"):
             method(np.array([[np.nan, np.inf, 1, 1, 1]]))
+
+
+def test_rows_without_observed_values_are_counted(vae):
+    X, _, _ = rows(vae)
+    nothing = np.array([X[0], np.full(5, np.nan), np.full(5, np.nan)])
+    with pytest.warns(UserWarning, match=r"2 of 3 rows have no observed value, and 0 nats"):
+        ranking = vae.rank_anomalies(nothing)
+    assert not np.signbit(ranking.scores[1:]).any()
+    np.testing.assert_array_equal(ranking.scores[1:], 0)
+    with pytest.warns(UserWarning, match="1 of 1 row has no observed value"):
+        vae.log_likelihood(nothing[1:2], num_samples=10)
 
 
 def test_rows_without_holes_are_not_sampled(linear, monkeypatch):

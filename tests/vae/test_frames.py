@@ -76,6 +76,25 @@ def test_columns_in_another_order_are_put_in_order(vae, frame):
     np.testing.assert_array_equal(vae.score_samples(frame), vae.score_samples(FRAME))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("order", [["a", "b", "c"], ["c", "a", "b"]])
+def test_rows_with_names_are_put_in_order(vae, order):
+    frame = FRAME[order]
+    path = vae.set_output(transform="default").interpolate(frame.iloc[0], frame.iloc[1:2], 3)
+    ends = vae.inverse_transform(vae.transform(FRAME[:2]))
+    np.testing.assert_allclose(path[[0, -1]], ends, rtol=1e-5)
+    with pytest.raises(ValueError, match="end: has 2 rows; expected one"):
+        vae.interpolate(frame.iloc[0], frame.iloc[:2])
+
+
+def test_rows_of_a_table_are_not_taken_for_images():
+    table = np.random.default_rng(0).normal(size=(30, 4)) * [1, 10, 100, 1000]
+    vae = VAE(1, hidden=(3,), max_epochs=1, progress=False).fit(table)
+    with pytest.raises(ValueError, match=r"not known to be images.*give image_shape"):
+        vae.super_resolve(table[:, :1], 2)
+    assert vae.super_resolve(table[:2, :1], 2, image_shape=(2, 2), method="importance").shape == (2, 4)
+
+
 @pytest.mark.parametrize(
     ("frame", "words"),
     [

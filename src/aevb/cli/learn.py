@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FILES = {
     "model/": "the model, for aevb.load",
     "metrics.json": "the numbers above and how they were computed",
-    "history.csv": "one row per epoch",
+    "history.csv": "one row per epoch, or per several epochs of small data",
     "config.toml": "the settings; aevb fit --config repeats the run",
     "checkpoints/": "the state of the run; aevb fit --resume continues it",
     "*.png, *.svg": "the pictures of the report",

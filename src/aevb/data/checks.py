@@ -1,5 +1,6 @@
 """Checks of data before any work is done; messages name the argument, the position, the value, and what to do."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -38,7 +39,10 @@ def check_rows(
     """
     place = name, range(len(X)) if row_numbers is None else row_numbers, columns
     if np.issubdtype(X.dtype, np.floating):
-        _refuse(X, place, lambda x: ~np.isfinite(x), "NaN and infinity are not allowed here", "drop or fill those rows")
+        reason, advice = "infinity is not allowed here", "correct those values, or drop those rows"
+        if X.size and np.isnan(X.min()):
+            reason, advice = "NaN and infinity are not allowed here", "drop or fill those rows"
+        _refuse(X, place, lambda x: ~np.isfinite(x), reason, advice)
         if X.dtype == np.float64:
             limit = np.finfo(np.float32).max
             reason = "the model computes in float32, whose range it exceeds"
@@ -47,6 +51,19 @@ def check_rows(
         advice = "divide pixels by 255, use sklearn.preprocessing.MinMaxScaler, or set likelihood='gaussian'"
         reason = f"likelihood='{likelihood}' expects values in [0, 1]"
         _refuse(X, place, lambda x: (x < 0) | (x * scale > 1), reason, advice)
+
+
+def warn_about_empty_rows(X: np.ndarray) -> None:
+    """Warn of rows (n, D) in which all values are missing: log p of no values is 0, so they look likely."""
+    num_empty = np.count_nonzero(np.isnan(X).all(axis=1)) if np.issubdtype(X.dtype, np.floating) else 0
+    if num_empty:
+        have = "row has" if num_empty == 1 else "rows have"
+        warnings.warn(
+            f"X: {num_empty:,} of {len(X):,} {have} no observed value, and 0 nats: as if very likely. Leave such rows "
+            "out of averages and rankings.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str] | None = None) -> None:

@@ -79,7 +79,8 @@ def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | Non
 
     Returns:
         A :class:`Comparison` with the names ``"independent columns"``, ``"PCA"``, ``"factor analysis"``,
-        ``"factor analysis, J factors"`` and ``"Gaussian mixture"``.
+        ``"factor analysis, J factors"`` and ``"Gaussian mixture"``. If J factors are the best number, both factor
+        analyses are the same model, which then appears once, as ``"factor analysis, J factors"``.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -102,9 +103,10 @@ def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | Non
         if size * 5 <= len(train)
     ]
     models = {"PCA": [_pca(k) for k in factor_counts], "factor analysis": [_factor_analysis(k) for k in factor_counts]}
+    same = None
     if num_factors is not None:
-        count = min(num_factors, train.shape[1])
-        models[f"factor analysis, {count} factor{'s' * (count != 1)}"] = [_factor_analysis(count)]
+        same = _factor_analysis(min(num_factors, train.shape[1]))
+        models[f"factor analysis, {_detail(same)}"] = [same]
     models["Gaussian mixture"] = mixtures
     values = {"independent columns": _independent(train, test)}
     details = {"independent columns": ""}
@@ -115,7 +117,11 @@ def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | Non
             if name.startswith("factor"):
                 best.set_params(max_iter=3000, tol=1e-4)  # to convergence; comparing folds needs less precision
             values[name] = best.fit(train).score_samples(test)
-            details[name] = _detail(best) if len(candidates) > 1 else ""
+            details[name] = "as many as this model" if best is same else _chosen(best, candidates)
+    if same is not None and len(factor_counts) > 1 and details["factor analysis"].startswith(f"{_detail(same)},"):
+        chosen = details.pop("factor analysis").partition(", ")[2]
+        del values["factor analysis"]
+        details[f"factor analysis, {_detail(same)}"] = f"as many as this model, and {chosen}"
     in_units_of_data = np.sum(np.log(std))
     return Comparison({name: value - in_units_of_data for name, value in values.items()}, details)
 
@@ -147,6 +153,14 @@ def _best(candidates, train, seed):
     folds = KFold(NUM_FOLDS, shuffle=True, random_state=seed)
     scores = [np.mean(cross_val_score(model, train, cv=folds, error_score=-np.inf)) for model in candidates]  # pyright: ignore[reportArgumentType]
     return candidates[int(np.argmax(scores))]
+
+
+def _chosen(model, candidates):
+    """Return which of the candidates was selected, in words; nothing if there is only one."""
+    if len(candidates) == 1:
+        return ""
+    of = "" if hasattr(model, "covariance_type") else f"best of 1-{candidates[-1].n_components} "
+    return f"{_detail(model)}, {of}by cross-validation"
 
 
 def _detail(model):

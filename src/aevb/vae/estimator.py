@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aevb import tasks
 from aevb.arguments import check_parameter, read_random_state
-from aevb.data.checks import check_rows, minus
+from aevb.data.checks import check_rows, minus, warn_about_empty_rows
 from aevb.data.reading import column_names, read_array, read_matrix, read_training_data
 from aevb.data.training_data import DataRequest, offset_for, open_training_data, units_for
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a, sgvb_b
@@ -72,9 +72,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             weights; ``generative_.mean`` is the model at their posterior means.
         recognition_: q(z|x), an Equinox module; with ``amortized=False`` one that searches for it; None after
             ``learner="mcem"``.
-        history_: One row (a dict) per epoch: epoch, samples, lower_bound and its terms (reconstruction minus
-            kl_divergence), the same for held-out rows (validation_lower_bound, ...), seconds. With
-            ``estimator="importance"`` there are no terms, because the bound is not such a difference;
+        history_: One row (a dict) per epoch, or per several epochs of small data: epoch, samples, lower_bound and
+            its terms (reconstruction minus kl_divergence), the same for held-out rows (validation_lower_bound, ...),
+            seconds. With ``estimator="importance"`` there are no terms, because the bound is not such a difference;
             ``learner="mcem"`` has log_joint and acceptance instead of bounds. With ``learner="full-vb"``,
             lower_bound includes the cost of the weights, KL(q(theta) || p(theta)) / N, and has no terms;
             validation_lower_bound does not include it: it is a bound on the predictive density, given the learned
@@ -363,7 +363,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         equal noise. For data with few distinct rows, increase `num_samples`.
 
         For a row with missing values (NaN) it is a bound on log p(observed values), the density of fewer columns, with
-        q(z | observed values) as in `posterior`; do not compare it with rows that have other observed columns.
+        q(z | observed values) as in `posterior`; do not compare it with rows that have other observed columns. A row
+        without observed values has 0, and a warning says so.
 
         Args:
             X: (n, D), with NaN for missing values.
@@ -404,6 +405,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         from aevb.inference.marginal_likelihood import check_arguments, combined, log_likelihood
 
         X = self._check_new_data(X, may_miss=True)
+        warn_about_empty_rows(X)
         if method == "importance":
             self._check_encoder('method="importance"', 'use method="laplace" or "ais"')
         recognition = self._networks()[1] if method == "laplace" else self.recognition_
@@ -570,6 +572,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         num_samples = self.num_samples if num_samples is None else num_samples
         check_parameter("num_samples", num_samples, kind=int, low=1)
         X = self._check_new_data(X, may_miss=True)
+        warn_about_empty_rows(X)
         self._check_encoder("score_samples", 'log_likelihood(X, method="hmc") estimates log p(x) itself')
         setting = self._key(None), self._bound(), num_samples
 

@@ -168,13 +168,13 @@ class TaskMethods:
         """Return the decoder's means on a path between the codes of two rows, (num, D).
 
         Args:
-            start: A row (D,).
-            end: A row (D,).
+            start: A row (D,). A pandas Series or a data frame of one row is put in order by its column names.
+            end: A row like `start`.
             num: Number of steps, both ends included.
             path: ``"linear"``, or ``"sphere"``, which keeps the distance from the origin.
         """
         check_path_options(num, path)
-        rows = [self._check_new_data(_as_row(row), name) for name, row in (("start", start), ("end", end))]
+        rows = [self._check_new_data(_as_row(row, name), name) for name, row in (("start", start), ("end", end))]
         z_start, z_end = self._codes(np.concatenate(rows))
         return self._decode(latent_path(z_start, z_end, num, path))
 
@@ -195,7 +195,7 @@ class TaskMethods:
         check_parameter("num", num, kind=int, low=2)
         check_parameter("reach", reach, kind=float, above=0)
         X = self._check_new_data(X)[:1000]
-        row = None if row is None else self._check_new_data(_as_row(row), "row")
+        row = None if row is None else self._check_new_data(_as_row(row, "row"), "row")
         codes = self._codes(X)
         carried = self._carried(X, codes)
         dimensions, values = np.argsort(-carried, kind="stable"), np.linspace(-reach, reach, num)
@@ -228,7 +228,8 @@ class TaskMethods:
 
         Args:
             X: (n, D); rows with missing values (NaN) are ranked by p(observed values), see :meth:`score_samples`: the
-                order of rows with different observed columns means little.
+                order of rows with different observed columns means little, since fewer observed values have fewer
+                terms. A row without observed values has the score 0.
             method: ``"bound"``, the lower bound on log p(x); or a method of :meth:`log_likelihood`: ``"importance"``,
                 ``"laplace"``, ``"hmc"``, ``"ais"``, ``"quadrature"``.
             num_samples: Draws of z per row.
@@ -239,9 +240,9 @@ class TaskMethods:
             minus its bound.
         """
         if method == "bound":
-            scores = -self.score_samples(X, num_samples=num_samples, **options)
+            scores = 0.0 - self.score_samples(X, num_samples=num_samples, **options)  # 0.0, not -0.0
         else:
-            scores = -self.log_likelihood(X, method=method, num_samples=num_samples, **options).values
+            scores = 0.0 - self.log_likelihood(X, method=method, num_samples=num_samples, **options).values
         return Ranking(np.argsort(-scores, kind="stable"), scores)
 
     # ---- private -----------------------------------------------------------------------------------------------------
@@ -268,8 +269,15 @@ class TaskMethods:
     def _spread(self):
         """Return the standard deviation of the model's draws, per column, or overall if they share one unit."""
         std = np.asarray(self.sample(256)).std(axis=0)
-        units = getattr(getattr(self.generative_, "decoder", None), "units", None)
-        return float(np.sqrt(np.mean(std**2))) if units is not None and np.ptp(units.scale) == 0 else std
+        return std if self._units() is None or self._has_column_units() else float(np.sqrt(np.mean(std**2)))
+
+    def _units(self):
+        return getattr(getattr(self.generative_, "decoder", None), "units", None)
+
+    def _has_column_units(self):
+        """Whether each column has its own unit, unlike the pixels of images."""
+        units = self._units()
+        return units is not None and np.ptp(units.scale) > 0
 
     def _key(self, random_state):
         return jax.random.key(self.seed_ if random_state is None else self._seed(random_state))
@@ -296,6 +304,11 @@ class TaskMethods:
                     f"with {self._num_columns()} values in all."
                 )
             return tuple(map(int, shape))
+        if self._has_column_units():
+            raise ValueError(
+                "image_shape: the columns of this model have different units, so its rows are not known to be images. "
+                "If they are, give image_shape=(height, width)."
+            )
         side = int(np.sqrt(self._num_columns()))
         if side**2 != self._num_columns():
             raise ValueError(f"image_shape: {self._num_columns()} pixels do not form a square. Give (height, width).")
@@ -327,8 +340,17 @@ class TaskMethods:
         return codes.astype(np.float64).var(axis=0)
 
 
-def _as_row(row):
-    return row if row is None else np.reshape(row, (1, -1))
+def _as_row(row, name):
+    """Return one row as a matrix (1, D); a data frame if its values have names."""
+    if row is None:
+        return row
+    if hasattr(row, "columns"):
+        if len(row) != 1:
+            raise ValueError(f"{name}: has {len(row)} rows; expected one, such as X.iloc[:1].")
+        return row
+    index = getattr(row, "index", None)  # of a pandas Series; a method of lists
+    has_names = index is not None and not callable(index) and all(isinstance(label, str) for label in index)
+    return row.to_frame().T if has_names else np.reshape(row, (1, -1))
 
 
 def _result_type(X):
