@@ -11,7 +11,7 @@ CACHE = Path(__file__).resolve().parents[1] / ".cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-# NumPyro orders a distribution's arrays by a set of strings: in another order a program is not found again.
+# NumPyro orders a distribution's arrays by a set of strings: in another order, compiled programs are not reused.
 os.environ.setdefault("PYTHONHASHSEED", "0")
 
 # Most of the time goes into compiling hundreds of small programs that run once. In the workers of the default tests XLA

@@ -253,7 +253,7 @@ SETTINGS = [
 CONTRADICTIONS = [
     ({"learner": "mcem", "amortized": False}, "amortized=False needs learner='aevb'"),
     ({"learner": "mcem", "posterior": "gamma"}, "over all real numbers"),
-    ({"learner": "mcem", "encoder": lambda x: x}, "learner='mcem' has no use for one"),
+    ({"learner": "mcem", "encoder": lambda x: x}, "learner='mcem' does not use one"),
     ({"learner": "full-vb", "estimator": "importance"}, "estimator (learner='full-vb')='importance'"),
     ({"forgetting": 0.1}, "forgetting=0.1 needs optimizer='adagrad'"),
     ({"posterior": "dirichlet", "latent_dim": 1}, "latent_dim=1", "Give 2 or more"),

@@ -1,4 +1,4 @@
-"""`fit(checkpoint=...)`: killed, it goes on from where it was."""
+"""`fit(checkpoint=...)`: a killed run resumes where it was."""
 
 import multiprocessing
 import signal

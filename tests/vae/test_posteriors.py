@@ -133,7 +133,7 @@ def test_what_does_not_go_without_an_encoder():
     assert not hasattr(VAE(amortized=False), "partial_fit")
     for arguments, words in (
         ({"learner": "wake-sleep"}, "amortized=False needs learner='aevb'"),
-        ({"encoder": lambda x: x}, "encoder: amortized=False has no use for one"),
+        ({"encoder": lambda x: x}, "encoder: amortized=False does not use one"),
         ({"amortized": "no"}, "amortized='no' must be True or False"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -674,7 +674,7 @@ def test_few_programs_are_compiled_before_the_first_epoch_ends_and_none_the_seco
     environment = {
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        # NumPyro orders a distribution's arrays by a set of strings: with another order, programs are not found again.
+        # NumPyro orders a distribution's arrays by a set of strings: with another order, programs are not reused.
         "PYTHONHASHSEED": "0",
     }
     (compiled, _), (compiled_again, found) = (run(code, **environment) for _ in range(2))

@@ -77,7 +77,7 @@ def one_interruption() -> Iterator[Interruptions]:
 
 
 def silence(*streams: int) -> None:
-    """Let what is written to streams, by their numbers, go nowhere: nobody reads any more."""
+    """Redirect streams, given by their numbers, to nowhere, because their reader is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
         os.dup2(nowhere, stream)

@@ -20,7 +20,7 @@ class Adagrad(optax.GradientTransformation):
     forgetting: float = 0.0
 
 
-@cache  # one object for the same numbers, so that a compiled program is found again
+@cache  # one object for the same numbers, so that a compiled program is reused
 def adagrad(weight_decay: float = 0.0, forgetting: float = 0.0) -> Adagrad:
     r"""Adagrad with sums that start at zero, and that may forget.
 
@@ -70,7 +70,7 @@ def adagrad(weight_decay: float = 0.0, forgetting: float = 0.0) -> Adagrad:
     return transformation
 
 
-# One object each, so that a compiled program is found again when the same name is asked for.
+# One object each, so that a compiled program is reused when the same name is requested.
 OPTIMIZERS = {
     "adam": optax.adam(1.0),
     "adagrad": adagrad(),

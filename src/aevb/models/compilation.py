@@ -11,7 +11,7 @@ from aevb.models.parameters import join, split
 def compiled(*static: str) -> Callable[[Callable], Callable]:
     """Compile a function whose first argument is a model, or any pytree with arrays and functions in it.
 
-    The program is found again for another model of the same structure, and in later processes from JAX's cache.
+    The program is reused for another model of the same structure, and in later processes from JAX's cache.
 
     Args:
         static: Names of its keyword arguments that are not arrays.

@@ -107,7 +107,7 @@ def _check_number(name, function, arguments, variables):
     if len(leaves) != 1 or not hasattr(leaves[0], "shape") or leaves[0].shape != ():
         shapes = [getattr(leaf, "shape", type(leaf).__name__) for leaf in leaves]
         raise ValueError(
-            f"{name}: returned {f'shape {shapes[0]}' if len(shapes) == 1 else shapes}, and one number is wanted, in "
+            f"{name}: returned {f'shape {shapes[0]}' if len(shapes) == 1 else shapes}, but one number is expected, in "
             f"nats, for variables {as_structure(variables)}. Sum it: jnp.sum(...)."
         )
 

@@ -12,7 +12,7 @@ from numpyro.distributions import Distribution
 
 @dataclass(frozen=True)
 class Skeleton:
-    """A model without its arrays: hashable, so that compiled programs can be found again by it."""
+    """A model without its arrays: hashable, so that it can be a key of compiled programs."""
 
     leaves: tuple
     structure: Any

@@ -4,7 +4,7 @@ import math
 
 
 def judge(metrics: dict) -> list[str]:
-    """Return what speaks against using a model, in sentences.
+    """Return the reasons not to use a model, as sentences.
 
     Args:
         metrics: See :func:`aevb.report.measures.measure`.
