@@ -257,7 +257,7 @@ CONTRADICTIONS = [
     ({"learner": "full-vb", "estimator": "importance"}, "estimator (learner='full-vb')='importance'"),
     ({"forgetting": 0.1}, "forgetting=0.1 needs optimizer='adagrad'"),
     ({"posterior": "dirichlet", "latent_dim": 1}, "latent_dim=1", "Give 2 or more"),
-    ({"prior": lambda: 3}, "prior: gives a int"),
+    ({"prior": lambda: 3}, "prior: returns a int"),
     ({"encoder": lambda: 3}, "encoder: calling it failed"),
 ]
 
@@ -373,7 +373,7 @@ POSTERIORS = [
     *(({"data": value}, "data:") for value in (None, [], np.array(["a"]), (np.ones(3), np.ones(4)), [1, "a"])),
     *(({"optimizer": value}, "optimizer=") for value in ("adm", 3, None)),
     *(({"local_posterior": value}, "local_posterior=") for value in ("gausian", 3, None)),
-    ({"log_joint": lambda v, x: v["mu"], "local_variables": ()}, "local variables need it in two"),
+    ({"log_joint": lambda v, x: v["mu"], "local_variables": ()}, "local variables need the pair"),
 ]  # fmt: skip
 
 
@@ -503,7 +503,7 @@ COMMANDS = [
         for bad, words in {"x.txt": "its name must end in", "/dev/null/y.npy": "--output /dev/null/y.npy"}.items()
     ),
     (["sample", "run", "--output", "folder.npy"], "cannot write there (it is a folder)"),
-    (["sample", "run", "--output", "x.npy/y.npy"], "x.npy is a file). Name a file in a folder of your own"),
+    (["sample", "run", "--output", "x.npy/y.npy"], "x.npy is a file). Choose a file in a folder you can write to"),
     *(([name, "--output", "x.npy"], "cannot write there") for name in ("demo",)),
     (["reproduce", "figure-2", "--output", "x.npy"], "x.npy is a file"),
     (["families", "--output", "x.pdf"], "must end in .png"),
