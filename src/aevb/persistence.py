@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from safetensors import numpy as safetensors
 from aevb.arrays import filled, on_device
 from aevb.files import check_path, digest, one_at_a_time, parse_json, plain, sealed, unsealed, written_whole
 from aevb.models import LIKELIHOODS, OWN_PARTS, named_leaves, split
+from aevb.settings import MAX_WIDTH
 
 if TYPE_CHECKING:
     from aevb.vae import VAE
@@ -234,6 +236,8 @@ def _is_arrays(value):
 
 _FITTED: dict[str, Callable[[Any], bool]] = {
     "n_features_in_": lambda value: _is_whole(value) and value > 0,
+    "latent_dim_": lambda value: _is_whole(value) and 0 < value <= MAX_WIDTH,
+    "latent_dim_search_": _is_history,
     "likelihood_": lambda value: _is_text(value) and value in LIKELIHOODS,
     "likelihood_reason_": _is_text,
     "scale_": _is_number,
@@ -246,7 +250,14 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
     "refit_epochs_": lambda value: value is None or _is_whole(value),
 }
 # Entries that older files lack, with their defaults.
-_SINCE_THEN = {"likelihood_reason_": "", "dispersion_": 1.0, "offset_": None, "refit_epochs_": None}
+_SINCE_THEN = {
+    "latent_dim_": None,  # as given
+    "latent_dim_search_": [],
+    "likelihood_reason_": "",
+    "dispersion_": 1.0,
+    "offset_": None,
+    "refit_epochs_": None,
+}
 _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "arguments": lambda value: isinstance(value, dict),
     "own_networks": lambda value: _are(lambda name: name in OWN_PARTS, value),
@@ -284,8 +295,10 @@ def _unfitted(description, own, optimizer):
         arguments["optimizer"] = optimizer or "adam"
     vae = VAE(**arguments)
     vae._check_parameters()
-    for name, value in (_SINCE_THEN | description["fitted"]).items():
+    for name, value in (deepcopy(_SINCE_THEN) | description["fitted"]).items():
         setattr(vae, name, value)
+    if vae.latent_dim_ is None:
+        vae.latent_dim_ = _checked("latent_dim_", vae.latent_dim)
     if vae.offset_ is not None:
         vae.offset_ = np.asarray(vae.offset_, float)
     if description["own_optimizer"] and optimizer is None:

@@ -52,7 +52,20 @@ class Setting:
 
 
 SETTINGS: dict[str, Setting] = {
-    "latent_dim": Setting(2, "J, number of latent variables.", int, low=1, largest=MAX_WIDTH),
+    "latent_dim": Setting(
+        2,
+        """
+        J, number of latent variables. ``"auto"``: 1, 2, 4, 8, ... are tried, each for up to 2,000 steps and on
+        the same held-out rows, until their bound stops improving by more than one standard error; the smallest
+        J within one standard error of the best is used, and learning starts anew with it. ``latent_dim_`` and
+        ``latent_dim_search_`` tell the result. Each J tried is compiled anew, a few seconds on top of its
+        steps. It needs held-out rows and an encoder, and networks and a prior that are not your own.
+        """,
+        int,
+        choices=("auto",),
+        low=1,
+        largest=MAX_WIDTH,
+    ),
     "likelihood": Setting(
         "auto",
         """

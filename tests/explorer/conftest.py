@@ -33,13 +33,15 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
         "likelihood_reason_": "",
         "refit_epochs_": None,
         "dispersion_": 0.0,
+        "latent_dim_": vae.latent_dim,
+        "latent_dim_search_": [],
     }
     for name, value in fitted.items():
         setattr(vae, name, value)
     if vae.likelihood == "gaussian" and units is None:
         units = np.linspace(-2, 50, data_dim, dtype=np.float32), np.linspace(0.1, 20, data_dim, dtype=np.float32)
     generative, recognition = standard_models(
-        data_dim, vae.latent_dim, vae.hidden, vae.likelihood, vae.activation, units=units
+        data_dim, vae.latent_dim_, vae.hidden, vae.likelihood, vae.activation, units=units
     )
     parameters, constants, skeleton = split((generative, None if vae.learner == "mcem" else recognition))
     generator = np.random.default_rng(seed)
@@ -48,7 +50,7 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
         return jax.device_put(np.float32(0.6 * generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1])))
 
     vae.generative_, vae.recognition_ = join(jax.tree.map(draw, parameters), constants, skeleton)
-    vae.estimator_, vae._n_features_out = "sgvb-b", vae.latent_dim
+    vae.estimator_ = "sgvb-b"
     return vae
 
 

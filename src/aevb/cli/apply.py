@@ -267,4 +267,4 @@ def _column_names(run):
 
 
 def _code_names(run):
-    return [f"z{number + 1}" for number in range(run.vae.latent_dim)]
+    return [f"z{number + 1}" for number in range(run.vae.latent_dim_)]

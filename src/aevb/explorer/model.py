@@ -8,7 +8,7 @@ from aevb.explorer.arrays import as_half
 from aevb.models import OWN_PARTS, named_leaves, split
 from aevb.vae import VAE
 
-_ARGUMENTS = ("latent_dim", "hidden", "activation", "learner")
+_ARGUMENTS = ("hidden", "activation", "learner")
 
 
 class NotExplorableError(ValueError):
@@ -45,7 +45,7 @@ def describe(vae: VAE) -> dict[str, Any]:
     arguments = {name: getattr(vae, name) for name in _ARGUMENTS}
     return {
         **arguments,
-        "latent_dim": int(vae.latent_dim),
+        "latent_dim": vae.latent_dim_,
         "hidden": [int(width) for width in vae._hidden_widths()],
         "likelihood": vae.likelihood_,
         "data_dim": int(getattr(vae, "n_features_in_")),  # noqa: B009

@@ -171,7 +171,7 @@ def samples(
     width, left, space, bottom, top = 4.2, 0.3, 0.4, 0.3, 1.2
     height = width * image_shape[0] / image_shape[1]
     figure = new_figure(2 * left + 2 * width + space, bottom + height + top)
-    write_title(figure, "New images from the model", f"z drawn from the prior; {vae.latent_dim} latent variables")
+    write_title(figure, "New images from the model", f"z drawn from the prior; {vae.latent_dim_} latent variables")
     for place, (name, images) in enumerate(panels.items()):
         axes = image_axes(figure, (left + place * (width + space), bottom, width, height))
         show(axes, tile(images, size), limits, cmap)

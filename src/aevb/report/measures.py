@@ -157,7 +157,7 @@ def _baselines(vae, run_data, rows, own, seed):
     train = as_values(vae, run_data.train)
     if not (is_density(vae) and run_data.num_train == len(train) and is_comparable(train)):
         return {}
-    found = fit_baselines(train, as_values(vae, rows), num_factors=int(vae.latent_dim), seed=seed)
+    found = fit_baselines(train, as_values(vae, rows), num_factors=vae.latent_dim_, seed=seed)
     values = {
         name: {
             "value": found.means[name],
@@ -175,7 +175,7 @@ def _active(vae, run_data):
     found = active_latents(vae, run_data)
     return {
         "value": found.num_active,
-        "of": int(vae.latent_dim),
+        "of": vae.latent_dim_,
         "variances": [float(variance) for variance in found.variance],
         "threshold": THRESHOLD,
         **_information(vae, some(run_data.test, 1000)),

@@ -55,7 +55,7 @@ def _has_training_images(vae, run_data):
 
 def _is_plane(vae, run_data):
     has_standard_prior = vae.prior is None and vae.get_params()["posterior"] in _GAUSSIANS
-    return _are_images(vae, run_data) and vae.latent_dim == 2 and has_standard_prior
+    return _are_images(vae, run_data) and vae.latent_dim_ == 2 and has_standard_prior
 
 
 def _has_axes(vae, run_data):
@@ -63,7 +63,7 @@ def _has_axes(vae, run_data):
 
 
 def _has_plane_of_codes(vae, run_data):
-    return vae.latent_dim >= 2 and has_real_support(vae.generative_.latent_distribution())
+    return vae.latent_dim_ >= 2 and has_real_support(vae.generative_.latent_distribution())
 
 
 _GAUSSIANS = ("gaussian", "full-gaussian", "flow")  # with the prior N(0, I)
@@ -222,7 +222,7 @@ PICTURES: dict[str, Picture] = {
     "units": Picture(
         "Active latent variables",
         _units_words,
-        lambda vae, run_data: vae.latent_dim > 2,
+        lambda vae, run_data: vae.latent_dim_ > 2,
         _draw_units,
     ),
 }

@@ -29,9 +29,9 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
     Raises:
         ValueError: The model has one latent variable.
     """
-    if vae.latent_dim < 2:
+    if vae.latent_dim_ < 2:
         raise ValueError(
-            f"latent_dim={vae.latent_dim}: a picture of the latent plane needs at least 2 latent variables."
+            f"latent_dim={vae.latent_dim_}: a picture of the latent plane needs at least 2 latent variables."
         )
     codes = vae.transform(rows)  # (n, J)
     first, second = np.sort(np.argsort(-codes.var(axis=0))[:2])

@@ -143,6 +143,7 @@ class Checkpoints:
         self._purpose = json.loads(json.dumps({"format": FORMAT, **purpose}))
         self._every, self._keep = every, keep
         self._last = time.perf_counter()
+        self.notes: dict[str, Any] = {}  # saved with each position, see `newest_about`
 
     @contextmanager
     def locked(self) -> Iterator["Checkpoints"]:
@@ -201,6 +202,7 @@ class Checkpoints:
     def _save(self, position):
         numbers = plain({name: value for name, value in vars(position).items() if name not in _ARRAYS})
         about = {"purpose": self._purpose, "numbers": numbers, "has_best": position.best_state is not None}
+        about["notes"] = plain(self.notes)
         about["report_steps"] = [len(report[0]) for report in position.reports]
         arrays = {name: getattr(position, name) for name in _ARRAYS}
         write_state(
@@ -269,10 +271,16 @@ def optimizer_fingerprint(optimizer) -> str:
 
 def samples_saved(folder) -> int:
     """Return how many samples the run in a folder had seen at its last save; 0 if it was never saved."""
+    about = newest_about(folder)
+    return 0 if about is None else about["numbers"]["samples"]
+
+
+def newest_about(folder) -> dict[str, Any] | None:
+    """Return what the newest readable checkpoint of a folder says about its state; None if there is none."""
     for path in reversed(_saved(folder)):
         with suppress(CheckpointError):
-            return read_about(path)["numbers"]["samples"]
-    return 0
+            return read_about(path)
+    return None
 
 
 def keep_last(folder, number: int) -> None:

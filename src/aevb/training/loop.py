@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from aevb.estimators import importance
+from aevb.estimators import Terms, importance
 from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints, SaveError
 from aevb.training.chunk_steps import chunk_steps
@@ -106,7 +106,7 @@ def train_on(
     key: Array,
     max_epochs: int,
     patience: int | Patience | None = None,
-    progress: bool = False,
+    progress: bool | None = False,
     callback: Callable[[dict], None] | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> Trained:
@@ -124,7 +124,7 @@ def train_on(
         max_epochs: Maximum number of passes through the training rows.
         patience: Rows of the history without a better held-out bound before the run ends, or a
             :class:`~aevb.training.budget.Patience`; the best state is then returned.
-        progress: Whether to show a progress bar.
+        progress: Whether to show a progress bar; None to not even report an interruption.
         callback: Called with each epoch's row of the history.
         checkpoints: Where the run is saved, and from where it resumes.
 
@@ -219,13 +219,18 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
 
 
 def _judge(learner, source, rows, key, state) -> dict[str, float]:
-    """Return the bound of held-out rows and its terms; few rows get more draws of z, to reduce the noise."""
+    """Return the average bound of held-out rows and its terms, by name."""
+    terms = held_out_terms(learner, source, rows, key, state)
+    return {f"validation_{name}": float(values.mean()) for name, values in _columns(terms).items()}
+
+
+def held_out_terms(learner, source: Source, rows: np.ndarray, key: Array, state) -> Terms:
+    """Return the bound of each held-out row and its terms, (n,); few rows get more draws of z, to reduce the noise."""
     generative, recognition = learner.models(state)
     estimator, num_samples = learner.row_bound
     if estimator is not importance:  # for which the number of draws is part of the bound
         num_samples = max(num_samples, min(MAX_DRAWS, -(-JUDGED_DRAWS // len(rows))))
-    terms = bound_terms(generative, recognition, source, rows, key, estimator, num_samples)
-    return {f"validation_{name}": float(values.mean()) for name, values in _columns(terms).items()}
+    return bound_terms(generative, recognition, source, rows, key, estimator, num_samples)
 
 
 def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position:

@@ -1,11 +1,18 @@
 """The progress bar with speed, bound and remaining time; outside a terminal, a plain line from time to time."""
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
+
+
+def tell(enabled: bool, message: str) -> None:
+    """Print a message to the standard error, if anything is to be shown and it is open."""
+    if enabled:
+        with suppress(OSError):
+            Console(stderr=True).print(message, highlight=False, soft_wrap=True)
 
 
 class ShareDone:
@@ -42,14 +49,15 @@ class Progress:
     """Context manager with a progress bar on a terminal, or plain lines elsewhere; silent if disabled.
 
     Args:
-        enabled: Whether to show anything.
+        enabled: Whether to show progress; None to print no notes either.
         total: Maximum number of training samples; None if unknown.
         done: Number of samples already seen in an earlier part of the run.
 
     If the output is closed, such as a closed terminal, it becomes silent and training continues.
     """
 
-    def __init__(self, enabled: bool, total: int | None, done: int = 0):
+    def __init__(self, enabled: bool | None, total: int | None, done: int = 0):
+        self._prints_notes = enabled is not None
         self._console = Console(stderr=True)
         self._bar = RichProgress(
             TextColumn("{task.description}"),
@@ -62,7 +70,7 @@ class Progress:
             disable=not (enabled and self._console.is_terminal),
             transient=False,
         )
-        self._prints_lines = enabled and not self._console.is_terminal
+        self._prints_lines = bool(enabled) and not self._console.is_terminal
         self._total, self._done, self._first = total, done, None  # end of the first chunk, which includes compilation
         self._last_line = time.perf_counter()
         self._task = self._bar.add_task("learning", total=total, completed=done, rate="", objective="")
@@ -94,7 +102,8 @@ class Progress:
     def note(self, message: str) -> None:
         """Print a message below the bar."""
         with self._ignore_closed_output():
-            self._console.print(message)
+            if self._prints_notes:
+                self._console.print(message)
 
     @contextmanager
     def _ignore_closed_output(self):

@@ -10,8 +10,9 @@ from numpyro.distributions import Distribution
 from aevb.arguments import check_parameter, read_random_state
 from aevb.errors import WrongTypeError, shown
 from aevb.learners import Ascent, learner_kind
-from aevb.models import POSTERIORS, check_real_support
+from aevb.models import OWN_PARTS, POSTERIORS, check_real_support
 from aevb.settings import SETTINGS, Setting
+from aevb.training.budget import AUTO
 
 
 def check_settings(vae) -> None:
@@ -35,10 +36,39 @@ def check_settings(vae) -> None:
         jax.eval_shape(lambda: check_real_support(prior(2)))  # traced: nothing is compiled
     if vae.get_params()["posterior"] == "dirichlet" and vae.latent_dim == 1:
         raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
+    if vae.latent_dim == AUTO:
+        _check_search(vae, kind)
     if vae.encoder is not None and not kind.needs_encoder:
         raise ValueError(
             f"encoder: {kind.argument} does not use one. Leave it out, or set learner='aevb' and amortized=True."
         )
+
+
+def _check_search(vae, kind):
+    """Refuse settings with which the number of latent variables cannot be chosen by a held-out bound."""
+    if not kind.needs_encoder:
+        raise ValueError(
+            f"latent_dim='auto' compares bounds of held-out rows, and {kind.argument} holds out none. Give a number."
+        )
+    for name in OWN_PARTS:
+        if getattr(vae, name) is not None:
+            raise ValueError(
+                f"latent_dim='auto' tries several numbers, and the {name} given is made for one. Give that number, or "
+                f"leave out {name}."
+            )
+
+
+def check_held_out(vae, feed) -> None:
+    """Refuse to choose the number of latent variables for data of which nothing is held out."""
+    if vae.latent_dim != AUTO or feed.held_out is not None:
+        return
+    if feed.num_rows is None:
+        raise ValueError("latent_dim='auto' needs held-out rows, and batches have none. Give a number.")
+    what = "too few rows to hold some out" if vae.validation_fraction else "validation_fraction=0"
+    raise ValueError(
+        f"latent_dim='auto' needs held-out rows, and there are none: {what}. Give a number, a larger "
+        "validation_fraction, or validation_data."
+    )
 
 
 def _check_value(name: str, setting: Setting, value) -> None:

@@ -36,10 +36,11 @@ from aevb.settings import with_arguments
 from aevb.tasks.observations import Missing
 from aevb.training import ADAGRAD_STEP_SIZES, Resident, Source, bound_terms, choose_step_size, rowwise, train, train_on
 from aevb.training.budget import AUTO, MAX_STEPS, SMALL, batch_size_for, budget_for, prior_precision
-from aevb.training.checkpoint import Checkpoints, network_fingerprint, optimizer_fingerprint
-from aevb.training.progress import ShareDone
+from aevb.training.checkpoint import Checkpoints, network_fingerprint, newest_about, optimizer_fingerprint
+from aevb.training.latent_dim import Search, candidates, search_feed, search_latent_dim
+from aevb.training.progress import ShareDone, tell
 from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
-from aevb.vae.checks import check_feed, check_settings, has_a_bound, learns_from_batches
+from aevb.vae.checks import check_feed, check_held_out, check_settings, has_a_bound, learns_from_batches
 from aevb.vae.conventions import SilentCopies, Unsaved, as_output, available_if, unchanged_on_error
 from aevb.vae.tasks import TaskMethods
 
@@ -79,6 +80,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             lower_bound includes the cost of the weights, KL(q(theta) || p(theta)) / N, and has no terms;
             validation_lower_bound does not include it: it is a bound on the predictive density, given the learned
             posterior of the weights. A long pass through batches has several rows.
+        latent_dim_: J, the number of latent variables.
+        latent_dim_search_: With ``latent_dim="auto"``, one row (a dict) for each J tried: ``latent_dim``,
+            ``validation_lower_bound``, ``below_best`` (how far the bound is below the best) and ``std_error`` (of that
+            difference, by the rows' differences). Otherwise empty.
         likelihood_: p(x|z): ``"bernoulli"``, ``"gaussian"``, ``"sigmoid-gaussian"``, or ``"custom"`` with your own
             decoder.
         likelihood_reason_: With ``likelihood="auto"``, why this one was chosen.
@@ -198,11 +203,13 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             reading, units, feed = open_training_data(self, X, request, lambda: keys().rows)
             self._take(reading)
             check_feed(self._learner_kind, feed.num_rows, isinstance(feed, Resident))
+            check_held_out(self, feed)
             budget = self._budget(feed)
             if isinstance(feed, Resident):
                 feed = replace(feed, epochs_per_row=budget.epochs_per_row)
             checkpoints = self._checkpoints(feed, checkpoint, checkpoint_seconds)
             self.offset_ = offset_for(reading, units)
+            self._set_latent_dim(units, keys(), feed, checkpoints)
             learner, state = self._start(units, keys(), feed)
             trained = train_on(
                 learner,
@@ -244,6 +251,11 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         self._check_parameters()
         with unchanged_on_error(self):
             if not self.__sklearn_is_fitted__():
+                if self.latent_dim == AUTO:
+                    raise ValueError(
+                        "partial_fit: latent_dim='auto' needs held-out rows. Give a number, or call fit(X)."
+                    )
+                self.latent_dim_, self.latent_dim_search_ = int(self.latent_dim), []
                 X = read_matrix(self, X, reset=True)
                 own_decoder = self.decoder is not None
                 reading = read_training_data(X, self.likelihood, own_decoder=own_decoder, columns=column_names(self))
@@ -319,8 +331,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         check_is_fitted(self)
         given, Z = Z, read_array(Z, "Z")
         check_rows(Z, None, name="Z")
-        if Z.shape[1] != self._n_features_out:
-            raise ValueError(f"Z has shape {Z.shape}; expected {self._n_features_out} columns, the latent dimensions.")
+        if Z.shape[1] != self.latent_dim_:
+            raise ValueError(f"Z has shape {Z.shape}; expected {self.latent_dim_} columns, the latent dimensions.")
         return as_output(self, self._decode(Z), given)
 
     def reconstruct(self, X):
@@ -463,7 +475,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 "values, without NaN or constant columns."
             )
         own = self.log_likelihood(test, method=method, num_samples=num_samples).values
-        others = fit_baselines(levels, rows, num_factors=self._n_features_out)
+        others = fit_baselines(levels, rows, num_factors=self.latent_dim_)
         return Comparison({"this model": own, **others.values}, {"this model": "", **others.details})
 
     # ---- saving ------------------------------------------------------------------------------------------------------
@@ -554,7 +566,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def _models_given_observed(self, recognition, searches=True):
         """Return p(z) p(x_observed|z) and q(z|x_observed); see :func:`aevb.tasks.given_observed`."""
-        family = (self.get_params()["posterior"], int(self.latent_dim)) if searches and self.encoder is None else None
+        family = (self.get_params()["posterior"], self.latent_dim_) if searches and self.encoder is None else None
         return tasks.given_observed(self.generative_, recognition, family, self._bound())
 
     def _bound(self):
@@ -600,27 +612,26 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Return models with initial values, which depend on these rows if they are given."""
         data_dim: int = self.n_features_in_  # pyright: ignore[reportAttributeAccessIssue]
         if self.encoder is None and self.decoder is None:
-            check_memory(data_dim, int(self.latent_dim), self._hidden_widths())
+            check_memory(data_dim, self.latent_dim_, self._hidden_widths())
         if units is not None:
             mean, std = units
             units = minus(mean, self.offset_).astype(np.float32), std.astype(np.float32)
         models = self._build_models(data_dim, units, key, rows)
         if models[1] is None or any(getattr(self, name) is not None for name in OWN_PARTS):
             estimator = sgvb_a if self.estimator == "sgvb-b" else ESTIMATORS[self.estimator]
-            check_models(*models, data_dim, self.latent_dim, estimator, self.num_samples)
+            check_models(*models, data_dim, self.latent_dim_, estimator, self.num_samples)
         self.learning_rate_ = self._initial_learning_rate()
         return models
 
     def _build_models(self, data_dim, units, key, rows=None):
-        sizes = data_dim, int(self.latent_dim), tuple(map(int, self._hidden_widths()))
+        sizes = data_dim, self.latent_dim_, tuple(map(int, self._hidden_widths()))
         own = {name: getattr(self, name) for name in OWN_PARTS}
-        self._n_features_out = self.latent_dim
         own["posterior"] = self.get_params()["posterior"]
         init = "glorot" if self.init == AUTO else self.init
         models = assemble(sizes, self.likelihood_, self.activation, units, init, key, **own)
         if rows is not None:
             models = start_linear(models, np.asarray(rows))
-        return self._learner_kind.prepare(*models, own["posterior"], int(self.latent_dim))
+        return self._learner_kind.prepare(*models, own["posterior"], self.latent_dim_)
 
     @property
     def _learner_kind(self):
@@ -639,6 +650,33 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         options = {"is_judged": feed.held_out is not None, "may_repeat": may_repeat}
         budget = budget_for(steps, self.max_epochs, self.patience, **options)
         return budget._replace(patience=budget.patience._replace(judges_start=self.init == AUTO))
+
+    def _set_latent_dim(self, units, keys, feed, checkpoints):
+        """Set J: the number given, or the one that a search finds; a run that goes on has searched before."""
+        if self.latent_dim != AUTO:
+            self.latent_dim_, self.latent_dim_search_ = int(self.latent_dim), []
+            return
+        about = None if checkpoints is None else newest_about(checkpoints.folder)
+        saved = (about or {}).get("notes", {}).get("search")
+        search = self._search_latent_dim(units, keys, feed) if saved is None else Search.restored(**saved)
+        self.latent_dim_, self.latent_dim_search_ = search
+        if checkpoints is not None:
+            checkpoints.notes["search"] = search._asdict()
+        tell(self._shows_progress, str(search))
+
+    def _search_latent_dim(self, units, keys, feed) -> Search:
+        key = jax.random.fold_in(keys.train, 3)
+        feed = search_feed(feed, batch_size_for(feed.num_rows, self.batch_size), key)
+        budget = self._budget(feed)
+        feed = replace(feed, epochs_per_row=budget.epochs_per_row)
+
+        def start(latent_dim):
+            self.latent_dim_ = latent_dim
+            return self._start(units, keys, feed)
+
+        smallest = 2 if self.get_params()["posterior"] == "dirichlet" else 1
+        sizes = candidates(getattr(self, "n_features_in_"), feed.num_rows, smallest)  # noqa: B009
+        return search_latent_dim(start, feed, budget, sizes, key=key, progress=self._shows_progress)
 
     def _start(self, units, keys, feed, *, linear=True):
         """Return the learner and its initial state for the feed's training rows."""
@@ -735,6 +773,10 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def get_params(self, deep=True):
         """Return the constructor's arguments by name."""
         return {**super().get_params(deep), "posterior": self._posterior}
+
+    @property
+    def _n_features_out(self):  # for scikit-learn's names of the codes
+        return self.latent_dim_
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "generative_")

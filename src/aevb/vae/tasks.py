@@ -40,7 +40,7 @@ class TaskMethods:
 
     generative_: Any
     recognition_: Any
-    latent_dim: int
+    latent_dim_: int
     _learner_kind: Any
     likelihood_: str
     dispersion_: float
@@ -214,9 +214,9 @@ class TaskMethods:
         """
         check_is_fitted(self)
         check_parameter("size", size, kind=int, low=1)
-        if self.latent_dim != 2:
+        if self.latent_dim_ != 2:
             raise ValueError(
-                f"manifold: needs a model with latent_dim=2, but this one has {self.latent_dim}. traverse(X) shows "
+                f"manifold: needs a model with latent_dim=2, but this one has {self.latent_dim_}. traverse(X) shows "
                 "each latent dimension of any model."
             )
         return self._decode(manifold_grid(size))
