@@ -107,6 +107,7 @@ def test_a_stored_model_of_format_2_still_loads():
     """Gaussian, with Adam and column names, as it was saved: `random_state=0`, two epochs."""
     vae = load(FILES / "model-format-2")
     assert (vae.likelihood_, vae.optimizer, list(vae.feature_names_in_)) == ("gaussian", "adam", ["a", "b", "c"])
+    assert (vae.latent_dim_, vae.latent_dim_search_) == (2, [])
     rows = pd.DataFrame([[5, -3, 0], [5.1, 7, 1], [4.9, -13, -1]], columns=vae.feature_names_in_)
     np.testing.assert_allclose(vae.transform(rows), CODES, rtol=1e-5, atol=1e-7)
 
@@ -178,6 +179,7 @@ PLACES = [
     ("arguments", "activation"),
     ("arguments", "posterior"),
     ("fitted", "n_features_in_"),
+    ("fitted", "latent_dim_"),
     ("fitted", "likelihood_"),
     ("fitted", "history_"),
     ("own_networks",),
@@ -204,6 +206,7 @@ for harmless in ("arguments.latent_dim = True",):
 PAYLOADS |= {
     "huge layer": put([10**9], "arguments", "hidden"),
     "huge latent": put(10**12, "arguments", "latent_dim"),
+    "no latent": lambda document: drop("fitted", "latent_dim_")(put("auto", "arguments", "latent_dim")(document)),
     "huge width": put(10**12, "fitted", "n_features_in_"),
     "many layers": put([3] * 100_000, "arguments", "hidden"),
     "unknown argument": put(1, "arguments", "__class__"),

@@ -252,6 +252,8 @@ def test_executable_names_are_found(text, found):
 CHECKSUM = "0123456789abcdef" * 4
 KINDS = {  # valid and invalid values of each entry of model.json
     "n_features_in_": ([1, 784], [0, -1, 1.0, True, "1", None]),
+    "latent_dim_": ([1, 64], [0, -1, 2.0, True, "auto", None, 10**12]),
+    "latent_dim_search_": ([[], [{"latent_dim": 1, "std_error": None}]], [None, {}, [{"latent_dim": "1"}]]),
     "likelihood_": (["bernoulli", "gaussian", "custom"], ["poisson", 1, None]),
     "likelihood_reason_": (["", "why"], [1, None]),
     "dispersion_": ([0, 0.5, 1], [-0.1, 1.1, "1", None]),

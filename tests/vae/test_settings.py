@@ -20,6 +20,7 @@ from aevb.vae.checks import _names, check_settings, has_a_bound, learns_from_bat
         {},
         {"latent_dim": 1, "num_samples": 1, "batch_size": 1, "max_epochs": 1, "patience": 1, "hidden": 1},
         {"hidden": ()},
+        {"latent_dim": "auto"},
         {"patience": None, "learning_rate": None, "parameter_prior": None},
         {"validation_fraction": 0, "learning_rate": 1e-9},
         {"validation_fraction": 0.9},
@@ -41,8 +42,8 @@ def test_what_is_allowed(arguments):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"latent_dim": 0}, "latent_dim=0 is not allowed. Give a whole number of at least 1."),
-        ({"latent_dim": 1.0}, "latent_dim=1.0 is not allowed. Give a whole number of at least 1."),
+        ({"latent_dim": 0}, "latent_dim=0 is not allowed. Give a whole number of at least 1, or 'auto'."),
+        ({"latent_dim": 1.0}, "latent_dim=1.0 is not allowed. Give a whole number of at least 1, or 'auto'."),
         ({"num_samples": 0}, "num_samples=0 is not allowed. Give a whole number of at least 1."),
         ({"num_samples": 1.0}, "num_samples=1.0 is not allowed. Give a whole number"),
         ({"batch_size": 0}, "batch_size=0 is not allowed. Give a whole number of at least 1, or 'auto'."),
@@ -79,6 +80,21 @@ def test_what_is_allowed(arguments):
             "amortized=False needs learner='aevb', but learner='full-vb' was given.",
         ),
         ({"latent_dim": 1, "posterior": "dirichlet"}, "latent_dim=1: with posterior='dirichlet' z would always be 1."),
+        (
+            {"latent_dim": "auto", "learner": "mcem"},
+            "latent_dim='auto' compares bounds of held-out rows, and learner='mcem' holds out none. Give a number.",
+        ),
+        (
+            {"latent_dim": "auto", "amortized": False},
+            "latent_dim='auto' compares bounds of held-out rows, and amortized=",
+        ),
+        *(
+            (
+                {"latent_dim": "auto", name: len},
+                f"latent_dim='auto' tries several numbers, and the {name} given is made for one. Give that number, or",
+            )
+            for name in ("prior", "encoder", "decoder")
+        ),
         ({"latent_dim": 10**9}, "latent_dim=1000000000 is not allowed."),
         ({"encoder": dist.Normal(0, 1)}, "encoder="),
         ({"decoder": 3}, "decoder=3: give an Equinox module or a function"),

@@ -1,0 +1,166 @@
+"""`VAE(latent_dim="auto")`."""
+
+import io
+import pickle
+from contextlib import redirect_stderr
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from aevb import VAE, load
+from aevb.vae import estimator
+
+SMALL = {"latent_dim": "auto", "hidden": (), "max_epochs": 2}  # with the linear start it begins as factor analysis
+
+
+def factor_data(seed, num_rows=300, data_dim=8, num_factors=3):
+    rng = np.random.Generator(np.random.PCG64(seed))
+    weight = rng.normal(size=(num_factors, data_dim))
+    return rng.normal(size=(num_rows, num_factors)) @ weight + 0.5 * rng.normal(size=(num_rows, data_dim))
+
+
+X = factor_data(0, num_rows=60, data_dim=3, num_factors=1)  # 1 and 2 are tried
+THREE = factor_data(0)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    return tmp_path_factory.mktemp("checkpoint")
+
+
+@pytest.fixture(scope="module")
+def fitted(checkpoint):
+    """Return a model of data with one factor, and what fitting it printed."""
+    with redirect_stderr(io.StringIO()) as printed:
+        vae = VAE(**SMALL).fit(X, checkpoint=checkpoint)
+    return vae, printed.getvalue()
+
+
+def test_one_factor_is_found(fitted):
+    """Seed 0; for more factors and seeds see the tests below."""
+    vae, _ = fitted
+    assert vae.latent_dim_ == 1
+    assert [row["latent_dim"] for row in vae.latent_dim_search_] == [1, 2]
+    assert vae.latent_dim_search_[0]["below_best"] <= vae.latent_dim_search_[0]["std_error"]
+    assert vae.transform(X[:5]).shape == (5, 1)
+
+
+@pytest.mark.thorough
+def test_three_factors_are_found():
+    """Seed 0; over seeds see the slow test."""
+    vae = VAE(**SMALL, progress=False).fit(THREE)
+    assert vae.latent_dim_ == 4  # of 1, 2, 4 and 8
+    assert [row["latent_dim"] for row in vae.latent_dim_search_] == [1, 2, 4, 8]
+    one, two, four, eight = (row["below_best"] / (row["std_error"] or 1) for row in vae.latent_dim_search_)
+    assert one > two > 1 >= max(four, eight)
+
+
+def test_it_says_so(fitted):
+    vae, printed = fitted
+    one, two = (f"{row['validation_lower_bound']:.2f}" for row in vae.latent_dim_search_)
+    assert f"latent_dim: 1 (held-out bound {one}; with 2: {two}, in nats per row)\n" in printed
+
+
+def test_the_argument_stays_as_it_was(fitted):
+    vae, _ = fitted
+    assert vae.get_params()["latent_dim"] == "auto"
+    assert clone(vae).latent_dim == "auto"
+    assert not hasattr(clone(vae), "latent_dim_")
+
+
+def test_saved_and_pickled_models_know_it(fitted, tmp_path):
+    vae, _ = fitted
+    for again in (load(vae.save(tmp_path / "model")), pickle.loads(pickle.dumps(vae))):
+        assert again.latent_dim == "auto"
+        assert (again.latent_dim_, again.latent_dim_search_) == (1, vae.latent_dim_search_)
+        assert list(again.get_feature_names_out()) == ["vae0"]
+        np.testing.assert_array_equal(again.transform(X[:5]), vae.transform(X[:5]))
+
+
+def test_a_run_that_goes_on_does_not_search_again(fitted, checkpoint, monkeypatch):
+    vae, _ = fitted
+    monkeypatch.setattr(estimator, "search_latent_dim", None)
+    again = VAE(**SMALL, progress=False).set_params(max_epochs=3).fit(X, checkpoint=checkpoint)
+    assert (again.latent_dim_, again.latent_dim_search_) == (1, vae.latent_dim_search_)
+    assert again.history_[:2] == vae.history_
+    assert len(again.history_) == 3
+
+
+def test_a_number_that_was_given_is_told_too():
+    vae = VAE(latent_dim=np.int64(1), hidden=(), max_epochs=1, progress=False).fit(X)
+    assert (vae.latent_dim_, vae.latent_dim_search_) == (1, [])
+    vae.set_params(latent_dim=3)  # for the next fit
+    assert vae.transform(X[:5]).shape == (5, 1)
+    assert list(vae.get_feature_names_out()) == ["vae0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "data", "words"),
+    [
+        ({"validation_fraction": 0}, X, "there are none: validation_fraction=0. Give a number, a larger"),
+        ({}, X[:15], "there are none: too few rows to hold some out. Give a number"),
+        ({}, iter([X]), "needs held-out rows, and batches have none. Give a number."),
+    ],
+)
+def test_without_held_out_rows_it_is_refused(arguments, data, words):
+    vae = VAE(**SMALL, **arguments, progress=False)
+    with pytest.raises(ValueError, match="latent_dim='auto'") as error:
+        vae.fit(data)
+    assert words in str(error.value)
+    assert not hasattr(vae, "latent_dim_")
+
+
+def test_batches_are_refused_before_anything_was_learned():
+    with pytest.raises(
+        ValueError, match=r"partial_fit: latent_dim='auto' needs held-out rows\. Give a number, or call"
+    ):
+        VAE(**SMALL).partial_fit(X)
+
+
+@pytest.mark.thorough
+def test_a_fitted_model_learns_from_batches(fitted):
+    vae = pickle.loads(pickle.dumps(fitted[0]))
+    assert vae.partial_fit(X[:50]).latent_dim_ == 1
+    assert len(vae.history_) == len(fitted[0].history_) + 1
+
+
+def test_an_interrupted_search_keeps_nothing(monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("aevb.training.loop.run_chunk", interrupted)
+    vae = VAE(**SMALL, progress=False)
+    with redirect_stderr(io.StringIO()) as printed, pytest.raises(KeyboardInterrupt):
+        vae.fit(X)
+    assert printed.getvalue() == ""
+    assert not hasattr(vae, "latent_dim_")
+
+
+@pytest.mark.thorough
+def test_a_simplex_has_two_corners_at_least():
+    vae = VAE(**SMALL, posterior="dirichlet", progress=False).fit(X)
+    assert [row["latent_dim"] for row in vae.latent_dim_search_] == [2]
+
+
+@pytest.mark.thorough
+def test_own_held_out_rows_and_files_larger_than_memory(tmp_path, monkeypatch):
+    vae = VAE(**SMALL, validation_fraction=0, progress=False).fit(X[:48], validation_data=X[48:])
+    assert vae.latent_dim_ == 1
+    monkeypatch.setattr("aevb.data.training_data.IN_MEMORY_BYTES", 0)
+    np.save(tmp_path / "x.npy", X)
+    assert VAE(**SMALL, progress=False).fit(tmp_path / "x.npy").latent_dim_ == 1
+
+
+@pytest.mark.slow
+def test_three_factors_are_found_and_noise_has_none_by_default():
+    """All defaults, seeds 0 to 4: 2 to 4 latent variables for three factors, 1 for independent columns.
+
+    Independent columns fail when J = 2 is better by more than one standard error by chance, at most once in six if the
+    differences were normal with mean 0; their mean is below 0, since J = 2 has more to overfit.
+    """
+    for seed in range(5):
+        vae = VAE("auto", random_state=seed, progress=False).fit(factor_data(seed, 400, 10))
+        assert vae.latent_dim_ in (2, 3, 4)
+        noise = np.random.Generator(np.random.PCG64(seed)).normal(size=(300, 6))
+        assert VAE("auto", random_state=seed, progress=False).fit(noise).latent_dim_ == 1
