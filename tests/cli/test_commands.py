@@ -84,6 +84,11 @@ def test_options_are_the_arguments_of_vae():
     assert all(option.default == signature[name].default for name, option in OPTIONS.items())
     chosen = settings({"latent_dim": 3}, {"latent_dim": 4, "patience": "none", "hidden": [5, 6]})
     assert (chosen["latent_dim"], chosen["patience"], chosen["hidden"]) == (3, None, (5, 6))
+    assert (
+        settings({"latent_dim": "auto"}, {})["latent_dim"]
+        == settings({}, {"latent_dim": "auto"})["latent_dim"]
+        == "auto"
+    )
     assert settings({}, written(chosen)) == chosen
 
 
@@ -447,3 +452,23 @@ def test_inpainting_complete_rows_gives_a_note(table, tmp_path, capsys):
     load_wine(as_frame=True).data[:3].to_csv(tmp_path / "whole.csv", index=False)
     assert run(["inpaint", str(table), str(tmp_path / "whole.csv"), "--output", str(tmp_path / "x.csv")]) == 0
     assert "Note: X has no missing values (NaN), so nothing was filled in" in capsys.readouterr().err
+
+
+@pytest.mark.thorough
+def test_the_number_of_latent_variables_is_chosen_and_the_config_repeats_that(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 3)) + 0.5 * rng.normal(size=(60, 3))
+    np.savetxt(tmp_path / "x.csv", rows, delimiter=",", header="a,b,c", comments="")
+    options = ["--latent-dim", "auto", "--hidden", "4", "--max-epochs", "2"]
+    assert run(["fit", str(tmp_path / "x.csv"), *options, "--out", str(tmp_path)]) == 0
+    folder = tmp_path / "x"
+    vae = load(folder / "model")
+    assert [row["latent_dim"] for row in vae.latent_dim_search_] == [1, 2]
+    assert f"latent_dim: {vae.latent_dim_} (held-out bound" in capsys.readouterr().err
+    assert tomllib.loads((folder / "config.toml").read_text())["model"]["latent_dim"] == "auto"
+    assert "chosen by the bound of held-out rows" in (folder / "report.html").read_text()
+    assert run(["encode", str(folder), str(tmp_path / "x.csv"), "--out", str(tmp_path / "z.csv"), "--quiet"]) == 0
+    assert (tmp_path / "z.csv").read_text().splitlines()[0] == ("z1" if vae.latent_dim_ == 1 else "z1,z2")
+    config = str(folder / "config.toml")
+    assert run(["fit", "--config", config, "--out", str(tmp_path), "--name", "again", "--quiet"]) == 0
+    np.testing.assert_array_equal(load(tmp_path / "again" / "model").transform(rows), vae.transform(rows))

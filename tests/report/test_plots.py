@@ -38,7 +38,7 @@ def test_learning_curves_have_a_panel_for_each_term(tmp_path, monkeypatch):
 @pytest.mark.parametrize("labels", [None, np.arange(60) % 3, np.linspace(0, 1, 60)])
 def test_latent_scatter_with_classes_quantities_or_nothing(tmp_path, labels):
     codes = np.random.default_rng(0).normal(size=(60, 2))
-    vae = SimpleNamespace(latent_dim=2, transform=lambda rows: rows)
+    vae = SimpleNamespace(latent_dim_=2, transform=lambda rows: rows)
     assert imread(latent_scatter(vae, tmp_path / "latent.png", codes, labels)).std() > 0
 
 

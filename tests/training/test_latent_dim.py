@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from aevb.training.latent_dim import MAX_LATENT_DIM, candidates, compare, grow, paired
+from aevb.files import plain
+from aevb.training.latent_dim import MAX_LATENT_DIM, Search, candidates, compare, grow, paired
 
 ROWS = np.array([-1.0, -2.0, -4.0, -1.0])  # bounds of held-out rows
 NOISE = np.array([1.0, -1.0, 1.0, -1.0])  # its mean has a standard error of 1 / sqrt(3)
@@ -62,6 +63,12 @@ def test_the_standard_error_is_that_of_the_mean_difference():
 def test_the_result_in_words():
     search = compare({1: ROWS - 3, 2: ROWS, 4: ROWS})
     assert str(search) == "latent_dim: 2 (held-out bound -2.00; with 1: -5.00; with 4: -2.00, in nats per row)"
+
+
+def test_a_saved_search_comes_back():
+    search = grow({1: ROWS, 2: np.full(4, np.nan)}.__getitem__, [1, 2])
+    again = Search.restored(**plain(search._asdict()))
+    assert str(again) == str(search) == "latent_dim: 1 (held-out bound -2.00; with 2: nan, in nats per row)"
 
 
 def test_bounds_that_are_not_finite_are_never_better():

@@ -145,11 +145,11 @@ def test_a_simplex_has_two_corners_at_least():
 
 @pytest.mark.thorough
 def test_own_held_out_rows_and_files_larger_than_memory(tmp_path, monkeypatch):
-    vae = VAE(**SMALL, validation_fraction=0, progress=False).fit(X[:48], validation_data=X[48:])
-    assert vae.latent_dim_ == 1
+    vae = VAE(**SMALL, validation_fraction=0, progress=False).fit(THREE, validation_data=factor_data(0, 400)[300:])
+    assert vae.latent_dim_ == 4
     monkeypatch.setattr("aevb.data.training_data.IN_MEMORY_BYTES", 0)
-    np.save(tmp_path / "x.npy", X)
-    assert VAE(**SMALL, progress=False).fit(tmp_path / "x.npy").latent_dim_ == 1
+    np.save(tmp_path / "x.npy", THREE)
+    assert VAE(**SMALL, progress=False).fit(tmp_path / "x.npy").latent_dim_ == 4
 
 
 @pytest.mark.slow

@@ -92,8 +92,8 @@ def paired(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
     """Return the mean of the rows' differences, and its standard error; rows that are not finite are left out.
 
     Example:
-        >>> paired(np.array([1.0, 2.0, 6.0]), np.array([0.0, 0.0, 3.0]))
-        (2.0, 0.5773502691896257)
+        >>> [round(number, 4) for number in paired(np.array([1.0, 2.0, 6.0]), np.array([0.0, 0.0, 3.0]))]
+        [2.0, 0.5774]
     """
     differences = one - other
     differences = differences[np.isfinite(differences)]
