@@ -46,7 +46,7 @@ def test_dynamic_draws_have_the_right_probabilities_and_are_fresh():
 def test_fit_sees_binary_draws_in_training_and_a_fixed_draw_held_out():
     setting = {"latent_dim": 2, "hidden": (10,), "max_epochs": 2, "optimizer": "sgd", "progress": False}
     vae = VAE(**setting).fit(binarize((DIGITS * 255).round().astype(np.uint8), "dynamic"))
-    assert (vae.likelihood_, vae.scale_) == ("bernoulli", 1.0)
+    assert (vae.likelihood_, vae.likelihood_reason_, vae.scale_) == ("bernoulli", "binary draws are 0 or 1", 1.0)
     bound = vae.history_[-1]["validation_lower_bound"]
     # Of binary rows, one in ten: 180 rows with a standard deviation of 5 nats.
     assert bound == pytest.approx(vae.score(binarize(DIGITS, "static", seed=5)), abs=5 * 5 / np.sqrt(180))

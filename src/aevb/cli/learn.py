@@ -1,8 +1,9 @@
 """From settings to a run folder: what `aevb fit` and `aevb demo` share."""
 
+import logging
 import tempfile
 import time
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,8 +80,6 @@ def learn(
             run_data = prepare(data, report)
     num_learn = run_data.num_train + (0 if run_data.valid is None else len(run_data.valid))
     console.say(f"{run_data.dataset.title}: {num_learn:,} for training, {len(run_data.test):,} held out.")
-    if vae.likelihood == "auto" and vae.decoder is None:
-        _say_guess(run_data, console)
     num_seen = samples_saved(output / CHECKPOINTS) if goes_on else 0
     if goes_on:
         _check_resumable(output, num_seen, checkpoint_every)
@@ -143,7 +142,7 @@ def _check_resumable(folder, num_seen, checkpoint_every):
 def _fit_and_save(vae, run_data, folder, saving, console, interruptions):
     """Train and save the model, in another folder if its own cannot be written, and also after Ctrl-C."""
     try:
-        with console.notes():
+        with console.notes(), _likelihood_said(console):
             vae.fit(run_data.learn, validation_data=run_data.valid, **saving)
         with interruptions.keeping():
             vae.save(folder / "model")
@@ -220,13 +219,19 @@ def _leave_nothing(folder) -> bool:
     return True
 
 
-def _say_guess(run_data, console):
-    from aevb.data.kinds import sample_rows
-    from aevb.data.reading import decide
-
-    rows = run_data.train
-    reading = decide(sample_rows(rows), rows.min(), rows.max(), "auto")
-    console.say(f"Likelihood: {reading.likelihood}, because {reading.reason}. --likelihood sets another.")
+@contextmanager
+def _likelihood_said(console):
+    """Print which likelihood `fit` chooses, and why, as soon as it has decided."""
+    logger, handler = logging.getLogger("aevb.likelihood"), logging.Handler()
+    handler.emit = lambda record: console.say(f"{record.getMessage()} --likelihood sets another.")
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def _say_numbers(console, metrics, vae, seconds):

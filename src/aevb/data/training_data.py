@@ -109,7 +109,8 @@ def _from_levels(estimator, X: DynamicBinarization, request, key, names=None):
     """Return grey levels from which each step draws binary data for the model. Held-out rows are drawn once."""
     levels = read_matrix(estimator, X.levels, reset=True)
     set_column_names(estimator, names)
-    scale, reading = level_scale(levels), Reading("bernoulli", 1.0)
+    reason = "binary draws are 0 or 1" if request.likelihood == "auto" else ""
+    scale, reading = level_scale(levels), Reading("bernoulli", 1.0, reason)
     if request.likelihood not in ("auto", "bernoulli"):
         raise ValueError(f"likelihood={request.likelihood!r}: binary draws need 'bernoulli'.")
     read_training_data(levels, "bernoulli", columns=column_names(estimator))

@@ -3,6 +3,7 @@
 Paper: §3.
 """
 
+import logging
 import numbers
 import warnings
 from collections.abc import Callable
@@ -44,6 +45,7 @@ from aevb.vae.checks import check_feed, check_held_out, check_settings, has_a_bo
 from aevb.vae.conventions import SilentCopies, Unsaved, as_output, available_if, unchanged_on_error
 from aevb.vae.tasks import TaskMethods
 
+_LIKELIHOOD_LOG = logging.getLogger("aevb.likelihood")
 LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 
 
@@ -528,6 +530,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def _take(self, reading):
         self.likelihood_, self.scale_, self.likelihood_reason_, _ = reading
+        if self.likelihood_reason_:
+            _LIKELIHOOD_LOG.info("Likelihood: %s, because %s.", self.likelihood_, self.likelihood_reason_)
 
     def _scale_of(self, X):
         return self.scale_ if X.dtype == np.uint8 else 1.0
