@@ -63,7 +63,7 @@ def test_the_standard_profile_has_the_documented_length():
 
 def test_every_settings_file_says_what_it_is_expected_to_show():
     found = [file for file in files("aevb.experiments").joinpath("settings").iterdir() if file.name.endswith(".toml")]
-    assert len(found) == len(PARTS)
+    assert {file.name.removesuffix(".toml") for file in found} == {*PARTS} - {"small-tables"}  # which has no curves
     assert all(len(tomllib.loads(file.read_text())["expects"]) > 40 for file in found)
 
 

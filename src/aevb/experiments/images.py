@@ -12,7 +12,7 @@ from aevb.experiments.curves import learned_models, read_data
 from aevb.experiments.settings import DATA_TITLES, Curve
 from aevb.report.canvas import INK, image_axes, new_figure, save, tile, write_title
 from aevb.report.images import INK_ON_PAPER, show
-from aevb.tasks import decoder_mean, manifold_grid, sample_mean
+from aevb.tasks import decoder_mean, manifold_grid, numbers_of_rows, sample_mean
 from aevb.training import Source, rowwise
 
 
@@ -33,11 +33,11 @@ def draw_samples(curves: list[Curve], results: list[dict], folder: Path, setting
 
     Paper: Figure 5, App. A.
     """
-    numbers = np.arange(size**2)
+    rows = np.arange(size**2)
     panels = {}
     for curve in curves:
         generative, _ = learned_models(curve, folder / "curves")
-        images = rowwise(sample_mean, generative, Source(numbers[:, None]), numbers, jax.random.key(curve.seed))
+        images = rowwise(sample_mean, generative, Source(numbers_of_rows(size**2)), rows, jax.random.key(curve.seed))
         panels[f"{curve.latent_dim} latent variables"] = (curve, images)
     subtitle = f"{DATA_TITLES[curves[0].data]}: means of p(x|z), z drawn from the prior"
     return [_draw_panels(panels, folder / "figure-5.png", settings["title"], subtitle, size)]

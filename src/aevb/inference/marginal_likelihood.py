@@ -12,6 +12,7 @@ from aevb.arguments import check_options, check_parameter
 from aevb.arrays import num_rows, on_device, row_keys
 from aevb.data.checks import check_rows
 from aevb.data.reading import read_array
+from aevb.errors import shown
 from aevb.inference.advice import Rung, reasons_for_doubt
 from aevb.inference.ais import SCHEDULES, ais
 from aevb.inference.densities import DENSITIES
@@ -114,7 +115,10 @@ def log_likelihood(
 def _read(x):
     """Return the datapoints as NumPy arrays: a matrix, or a tree."""
     if isinstance(x, Datapoint | dict):
-        return jax.tree.map(np.asarray, x)
+        given, x = x, jax.tree.map(np.asarray, x)
+        if any(leaf.ndim == 0 or leaf.dtype == object for leaf in jax.tree.leaves(x)):
+            raise ValueError(f"x={shown(given)}: expected rows, that is arrays with the datapoints on the first axis.")
+        return x
     if not isinstance(x, Array):
         x = read_array(x, "x")
         check_rows(x, None, name="x")

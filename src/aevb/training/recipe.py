@@ -28,6 +28,8 @@ COLLAPSED = (
 
 def is_collapsed(learner, trained: Trained, feed: Resident) -> bool:
     """Whether no latent variable is active, by :func:`aevb.inference.diagnostics.active_codes`."""
+    if not trained.history:
+        return False
     judged = [row for row in trained.history if row.get("validation_lower_bound", -np.inf) == trained.best_bound]
     row = (judged or trained.history)[-1]
     divergence = row.get("validation_kl_divergence", row.get("kl_divergence"))

@@ -685,7 +685,8 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
     def _start(self, units, keys, feed, *, linear=True):
         """Return the learner and its initial state for the feed's training rows."""
         source, numbers = feed.first()
-        rows = source.take(numbers[:LINEAR_ROWS]) if linear and self.init == AUTO and units is not None else None
+        is_linear = linear and self.init == AUTO and units is not None
+        rows = source.take(numbers[:LINEAR_ROWS]) if is_linear and self.optimizer != "sgd" else None
         models = self._start_models(units, keys.init, rows)
         learner, state = self._start_learner(models, feed.num_rows, keys.learner)
         if self.learning_rate_ is None:
@@ -787,7 +788,6 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True  # in rows to encode or score; `fit` refuses them
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
