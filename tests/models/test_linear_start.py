@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.decomposition import FactorAnalysis
 
 from aevb.models import assemble
 from aevb.models.linear_start import MIN_VARIANCE, fit_linear, linear_network, start_linear
@@ -49,3 +50,20 @@ def test_what_cannot_be_linear_stays_as_it_is():
         assert start_linear(models, X) is models
     assert fit_linear(X, 7).weight.shape == (5, 7)
     assert fit_linear(X, 2).variances.min() >= MIN_VARIANCE
+
+
+def test_the_density_of_a_linear_model_is_that_of_a_gaussian():
+    linear = fit_linear(X, 2)
+    covariance = linear.weight @ linear.weight.T + np.diag(linear.variances)
+    np.testing.assert_allclose(linear.log_prob(X), multivariate_normal(linear.bias, covariance).logpdf(X))
+
+
+def test_few_rows_get_a_weak_prior():
+    """Maximum likelihood of 20 rows leaves some columns almost no noise, which costs it on new rows."""
+    generator = np.random.default_rng(1)
+    weight, noise = generator.normal(size=(2, 8)), np.geomspace(0.1, 2, 8)
+    rows, new = (generator.normal(size=(n, 2)) @ weight + noise * generator.normal(size=(n, 8)) for n in (20, 1000))
+    mean, std = rows.mean(axis=0), rows.std(axis=0)
+    rows, new = (rows - mean) / std, (new - mean) / std
+    plain = FactorAnalysis(2, svd_method="lapack", max_iter=2000, tol=1e-4).fit(rows)
+    assert fit_linear(rows, 2).log_prob(new).mean() > plain.score(new) + 0.3
