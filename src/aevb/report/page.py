@@ -109,7 +109,9 @@ def _facts(folder, vae, run_data, metrics, pictures, command="", no_page="") -> 
         "decoder": _decoder(vae),
         "encoder": _encoder(vae),
         "optimizer": vae.optimizer if isinstance(vae.optimizer, str) else "an optax optimizer",
-        "batches": f"batches of {vae.batch_size}",
+        "batches": "batches sized by the number of rows"
+        if vae.batch_size == "auto"
+        else f"batches of {vae.batch_size}",
         "is_density": is_density(vae),
         "is_grey": run_data.binarization == "grey" and not is_density(vae),
         "ending": f"{_ENDINGS.get(vae.stopped_because_, vae.stopped_because_)}{_refit(vae)}",
