@@ -189,12 +189,42 @@ def test_a_refit_takes_the_epochs_of_each_learning_rate():
     assert eqx.tree_equal(none.state, state)
 
 
-def test_a_refit_that_is_cut_short_is_not_used(monkeypatch):
+def test_a_refit_that_is_interrupted_is_not_used_and_said(short, monkeypatch):
     def interrupted(learner, state, *_, **__):
         return loop.Trained(state, stopped_because="interrupted")
 
     monkeypatch.setattr(recipe, "train_on", interrupted)
-    assert recipe.relearn(*start(), feed_of(), KEY, (2,)) is None
+    vae = VAE(1, hidden=(8,), likelihood="gaussian", init="glorot", progress=False).fit(LINE)
+    assert (vae.stopped_because_, vae.refit_epochs_) == ("interrupted", None)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_default_run_resumes_with_another_max_epochs_and_without_a_false_warning(short, tmp_path):
+    setting = {"hidden": (8,), "likelihood": "gaussian", "patience": None, "progress": False}
+    epochs = VAE(1, **setting).fit(LINE, checkpoint=tmp_path).history_[-1]["epoch"]
+    assert VAE(1, **setting).fit(LINE, checkpoint=tmp_path).history_[-1]["epoch"] == epochs
+    longer = VAE(1, max_epochs=2 * epochs, **setting).fit(LINE, checkpoint=tmp_path)
+    assert longer.history_[-1]["epoch"] == 2 * epochs
+
+
+def test_an_interrupt_while_levels_are_measured_leaves_a_usable_model(short, monkeypatch, tmp_path):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(VAE, "_measured_dispersion", interrupt)
+    vae = VAE(1, hidden=(8,), likelihood="gaussian", max_epochs=2, progress=False)
+    with pytest.raises(KeyboardInterrupt):
+        vae.fit(LINE)
+    assert len(vae.history_) == 2
+    vae.save(tmp_path / "model")
+
+
+def test_the_linear_start_is_for_a_standard_normal_prior():
+    generative, recognition = assemble((3, 1, (8,)), "gaussian", "gelu", UNITS, "glorot", KEY)
+    shifted = eqx.tree_at(lambda model: model.prior.base_dist.loc, generative, np.ones(1, np.float32))
+    for model, is_changed in ((generative, True), (shifted, False)):
+        started = start_linear((model, recognition), LINE)
+        assert eqx.tree_equal(started[1], recognition) != is_changed
 
 
 @pytest.mark.parametrize(

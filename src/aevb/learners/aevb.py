@@ -31,6 +31,7 @@ class AEVB(EncoderAscent):
 
     title: ClassVar[str] = "Auto-Encoding Variational Bayes"
     argument: ClassVar[str] = "learner='aevb'"
+    follows_estimator: ClassVar[bool] = True
 
     @classmethod
     def prepare(cls, generative, recognition, posterior, latent_dim):

@@ -51,6 +51,7 @@ class Ascent(ABC):
     needs_num_data: ClassVar[bool] = False
     needs_real_latents: ClassVar[bool] = False
     has_weight_posterior: ClassVar[bool] = False
+    follows_estimator: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod

@@ -77,6 +77,7 @@ class Capabilities(Protocol):
     needs_num_data: ClassVar[bool]  # whether it cannot learn without N
     needs_real_latents: ClassVar[bool]  # whether the prior's support has to be all real vectors
     has_weight_posterior: ClassVar[bool]  # whether the decoder's weights are random variables
+    follows_estimator: ClassVar[bool]  # whether a step ascends the estimator of single rows, and nothing else
 
     @classmethod
     def prepare(cls, generative: Any, recognition: Any, posterior: str, latent_dim: int) -> tuple[Any, Any]:

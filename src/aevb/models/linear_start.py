@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
+import numpyro.distributions as dist
 
 from aevb.arrays import on_device
 from aevb.models.conditionals import Conditional, Rescaled
@@ -52,8 +53,9 @@ def start_linear(
 ) -> tuple[GenerativeModel, RecognitionModel]:
     """Return the models with weights that make them the best linear model of the rows, if possible.
 
-    It is possible for Gaussian encoders and decoders with standardized columns, mirrored activations, and hidden layers
-    at least twice as wide as the number of latent variables; other models are returned unchanged.
+    It is possible for the prior N(0, I), Gaussian encoders and decoders with standardized columns, mirrored
+    activations, and hidden layers at least twice as wide as the number of latent variables; other models are returned
+    unchanged.
 
     Args:
         models: The pair (generative, recognition), with initial values.
@@ -62,7 +64,8 @@ def start_linear(
     generative, recognition = models
     decoder: Any = generative.decoder
     encoder: Any = recognition.encoder
-    if not (_fits(decoder) and _fits(encoder)) or len(rows) < 2 * NUM_FOLDS or rows.shape[1] < 2:
+    fits = _fits(decoder) and _fits(encoder) and _is_standard_normal(generative.prior)
+    if not fits or len(rows) < 2 * NUM_FOLDS or rows.shape[1] < 2:
         return models
     latent_dim = encoder.conditional.network.layers[-1].weight.shape[0] // 2
     linear = fit_linear((rows - np.asarray(decoder.units.loc)) / np.asarray(decoder.units.scale), latent_dim)
@@ -78,6 +81,12 @@ def start_linear(
     made = {name: linear_network(networks[name], matrix, np.asarray(bias)) for name, (matrix, bias) in maps.items()}
     generative = eqx.tree_at(lambda model: model.decoder.conditional.network, generative, made["decoder"])
     return generative, eqx.tree_at(lambda model: model.encoder.conditional.network, recognition, made["encoder"])
+
+
+def _is_standard_normal(prior):
+    base: Any = getattr(prior, "base_dist", None)
+    is_normal = isinstance(prior, dist.Independent) and isinstance(base, dist.Normal)
+    return is_normal and bool(np.all(np.asarray(base.loc) == 0) and np.all(np.asarray(base.scale) == 1))
 
 
 def _fits(part):

@@ -82,7 +82,13 @@ def prior_precision(num_rows: int | None, prior: str | None, *, is_standardized:
 
 
 def budget_for(
-    steps_per_epoch: int, max_epochs: int | str, patience: int | str | None, *, is_judged: bool, may_repeat: bool
+    steps_per_epoch: int,
+    max_epochs: int | str,
+    patience: int | str | None,
+    *,
+    is_judged: bool,
+    may_repeat: bool,
+    epochs_per_row: int | None = None,
 ) -> Budget:
     """Return the limits of a run.
 
@@ -92,6 +98,7 @@ def budget_for(
         patience: Epochs, ``"auto"``, or None for no limit.
         is_judged: Whether rows are held out.
         may_repeat: Whether several epochs may be one row of the history.
+        epochs_per_row: Those of a run that resumes, whose `max_epochs` may have been another; None for a new run.
 
     Example:
         >>> budget_for(4, "auto", "auto", is_judged=True, may_repeat=True)
@@ -102,7 +109,8 @@ def budget_for(
         Budget(max_epochs=3, epochs_per_row=1, patience=Patience(rows=10, num_reductions=0, judges_start=False))
     """
     is_auto = max_epochs == AUTO
-    epochs_per_row = _ceil(STEPS_PER_ROW, steps_per_epoch) if is_auto and may_repeat else 1
+    if epochs_per_row is None:
+        epochs_per_row = _ceil(STEPS_PER_ROW, steps_per_epoch) if is_auto and may_repeat else 1
     if is_auto:
         max_epochs = max(MAX_EPOCHS, _ceil(MAX_STEPS, steps_per_epoch) if is_judged else 0)
     num_reductions = 0

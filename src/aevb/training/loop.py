@@ -142,7 +142,7 @@ def _train_on(learner, state, feed: Feed, key, max_epochs, patience, progress, c
     if checkpoints is not None:
         report_of_a_step = cache(lambda: _report_of_a_step(learner, state, feed, noise_key))
         now = checkpoints.newest(now, lambda steps: _repeated(report_of_a_step(), steps))
-        if now.history and now.history[-1]["epoch"] > max_epochs:
+        if now.history and now.samples > (feed.samples(max_epochs) or now.samples):
             epochs = now.history[-1]["epoch"]
             message = f"max_epochs={max_epochs}: the saved run has {epochs} epochs already, and is not changed."
             warnings.warn(message, UserWarning, stacklevel=4)

@@ -65,8 +65,10 @@ def _tempered(estimator):
     return tempered
 
 
-def relearn(learner, state, feed: Resident, key: Array, path: tuple[int, ...]) -> Trained | None:
-    """Train on all rows, including the held-out ones, for as long as these indicated; None if it was cut short.
+def relearn(learner, state, feed: Resident, key: Array, path: tuple[int, ...]) -> Trained:
+    """Train on all rows, including the held-out ones, for as long as these indicated.
+
+    If it is cut short, `stopped_because` of the result is neither ``"max_epochs"`` nor ``"converged"``.
 
     Args:
         learner: The learner, with N the number of all rows.
@@ -82,5 +84,5 @@ def relearn(learner, state, feed: Resident, key: Array, path: tuple[int, ...]) -
             part = jax.random.fold_in(key, number)
             trained = train_on(learner, state, feed, key=part, max_epochs=rows * feed.epochs_per_row)
         if trained.stopped_because not in (feed.end, "converged"):
-            return None
+            break
     return trained

@@ -206,10 +206,12 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             self._take(reading)
             check_feed(self._learner_kind, feed.num_rows, isinstance(feed, Resident))
             check_held_out(self, feed)
-            budget = self._budget(feed)
+            budget = self._budget(feed, checkpoint)
             if isinstance(feed, Resident):
                 feed = replace(feed, epochs_per_row=budget.epochs_per_row)
             checkpoints = self._checkpoints(feed, checkpoint, checkpoint_seconds)
+            if checkpoints is not None:
+                checkpoints.notes["epochs_per_row"] = budget.epochs_per_row
             self.offset_ = offset_for(reading, units)
             self._set_latent_dim(units, keys(), feed, checkpoints)
             learner, state = self._start(units, keys(), feed)
@@ -227,9 +229,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 learner, trained = self._improve(learner, trained, feed, units, keys(), budget)
             if trained.stopped_because == "interrupted" and not trained.history:
                 raise KeyboardInterrupt  # there is nothing to keep
-        self._keep(learner, trained, *feed.first())
         self.history_, self.stopped_because_ = trained.history, trained.stopped_because
         self.refit_epochs_ = trained.refit_epochs
+        self._keep(learner, trained, *feed.first())
         if trained.error is not None:
             trained.error.add_note("The model keeps what it learned before the error.")
             raise trained.error
@@ -646,12 +648,14 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         named = LIKELIHOODS.get(self.likelihood_)
         return self.decoder is None and named is not None and named.standardize
 
-    def _budget(self, feed):
+    def _budget(self, feed, checkpoint=None):
         size = batch_size_for(feed.num_rows, self.batch_size)
         # The length of an iterator's epochs is unknown.
         steps = MAX_STEPS if feed.num_rows is None else max(feed.num_rows // size, 1)
         may_repeat = isinstance(feed, Resident) and not self._learner_kind.keeps_rows
         options = {"is_judged": feed.held_out is not None, "may_repeat": may_repeat}
+        about = None if checkpoint is None else newest_about(checkpoint)
+        options["epochs_per_row"] = (about or {}).get("notes", {}).get("epochs_per_row")  # of a run that resumes
         budget = budget_for(steps, self.max_epochs, self.patience, **options)
         return budget._replace(patience=budget.patience._replace(judges_start=self.init == AUTO))
 
@@ -699,13 +703,13 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """Train again if no latent variable is active; with few rows, train on the held-out rows too."""
         if trained.stopped_because not in ("converged", "max_epochs") or not self._learner_kind.needs_encoder:
             return learner, trained
-        if self.learner == "aevb" and is_collapsed(learner, trained, feed):
+        if self._learner_kind.follows_estimator and is_collapsed(learner, trained, feed):
             other = keys._replace(init=jax.random.fold_in(keys.init, 1))
             state = warm_up(learner, self._start(units, other, feed, linear=False)[1], feed, keys.choice)
             options = {"max_epochs": budget.max_epochs, "patience": budget.patience, "progress": self._shows_progress}
             again = train_on(learner, state, feed, key=jax.random.fold_in(keys.train, 1), **options)
             is_better = trained.best_bound is None or (again.best_bound or -np.inf) > trained.best_bound
-            trained = again if is_better else trained
+            trained = again if is_better else replace(trained, stopped_because=again.stopped_because)
             if again.stopped_because != "interrupted" and is_collapsed(learner, trained, feed):
                 warnings.warn(COLLAPSED, UserWarning, stacklevel=3)
             return learner, trained
@@ -718,7 +722,9 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         whole = replace(feed, train_rows=rows, validation_rows=None)
         other, state = self._start(units, keys, whole)
         again = relearn(other, state, whole, jax.random.fold_in(keys.train, 2), trained.best_path)
-        if again is None:  # cut short
+        if again.stopped_because == "interrupted":
+            return learner, replace(trained, stopped_because="interrupted")
+        if again.stopped_because not in ("max_epochs", "converged"):
             return learner, trained
         epochs = sum(trained.best_path) * budget.epochs_per_row
         return other, replace(trained, state=again.state, refit_epochs=epochs)
@@ -773,6 +779,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         self._optimizer_state = trained.state.optimizer_state
         self._streaming = Unsaved()
         self.learning_rate_ /= 2**trained.halvings
+        self.dispersion_ = 1.0  # until it is measured: Ctrl-C here must not leave a model that cannot be used
         self.dispersion_ = self._measured_dispersion(source, rows)
 
     def get_params(self, deep=True):
