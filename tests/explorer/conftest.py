@@ -102,6 +102,20 @@ def table_page(tmp_path_factory):
     return write_page(path, vae, run_data_of(rows, labels, title=HOSTILE, columns=columns), name=HOSTILE)
 
 
+FAR = np.array([1.7e9, 0.0, 5000.0])  # of columns
+
+
+@pytest.fixture(scope="session")
+def far_page(tmp_path_factory):
+    """The page of a table with two columns far from 0, and its rows."""
+    units = np.zeros(3, np.float32), np.array([86400.0, 1.0, 0.01], np.float32)
+    rows = FAR + units[1] * np.random.default_rng(0).normal(size=(60, 3))
+    vae = random_vae(3, likelihood="gaussian", units=units, activation="tanh")
+    vae.offset_ = FAR
+    run_data = run_data_of(rows, columns=("time", "size", "pressure"))
+    return write_page(tmp_path_factory.mktemp("far") / "explorer.html", vae, run_data), vae, rows
+
+
 @pytest.fixture(scope="session")
 def browser():
     """A headless browser, or a skipped test with the reason."""
@@ -120,7 +134,7 @@ class Visit:
 
     def __init__(self, browser, path, address="", **options):
         self.context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
-        self.context.set_default_timeout(600_000)
+        self.context.set_default_timeout(60_000)
         self.troubles, self.requests = [], []
         self.page = self.open(path, address)
 
@@ -147,7 +161,7 @@ class Visit:
             f"() => {{ const {{ app }} = explorer; const values = app.values; return {expression}; }}"
         )
 
-    def until(self, expression, seconds=600):
+    def until(self, expression, seconds=60):
         """Wait for an expression to be true; Playwright's own way needs `eval`, which the page forbids."""
         for _ in range(20 * seconds):
             if self.value(expression):

@@ -366,6 +366,32 @@ def test_tables_with_hostile_names_and_four_latent_variables(visit, table_page):
     assert opened.value("[values.first, values.second]") == [1, 2]  # the other axis changed
 
 
+def test_columns_far_from_zero_are_in_the_units_of_the_data(visit, far_page):
+    path, vae, rows = far_page
+    opened = visit(path)
+    shown = opened.page.locator("#columns .number")
+    opened.value("app.pick(0)")
+    opened.rest()
+    values = [written(text) for text in shown.all_inner_texts()]
+    assert (np.abs(values - rows[0]) < [0.6, 0.006, 0.0006]).all()
+
+    row = rows[30]
+    csv = "pressure,time,size\n" + ",".join(str(value) for value in row[[2, 0, 1]]) + "\n"
+    opened.page.locator("#file").set_input_files({"name": "row.csv", "mimeType": "text/csv", "buffer": csv.encode()})
+    opened.until("values.source === null")
+    np.testing.assert_allclose(opened.vector("x"), row - vae.offset_, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(opened.vector("z"), vae.transform(row[None])[0], atol=2e-3)
+    predicted = (
+        opened.page.get_by_label("time: value").get_attribute("aria-valuetext").split("predicts ")[1].split(" ±")
+    )
+    expected = vae.inverse_transform(opened.vector("z")[None])[0, 0]
+    assert written(predicted[0]) == pytest.approx(expected, rel=0, abs=200)  # weights of eleven bits
+    opened.page.get_by_label("time: value").fill("1700050000")
+    opened.rest()
+    assert opened.vector("x")[0] == pytest.approx(50_000, abs=0.003 * 6.4 * 86400)
+    assert written(shown.first.inner_text()) == pytest.approx(1_700_050_000, abs=0.003 * 6.4 * 86400)
+
+
 @pytest.mark.parametrize("likelihood", ["sigmoid-gaussian", "gaussian"])
 def test_files_with_the_polarity_of_the_data_are_not_inverted(visit, tmp_path, random_vae, run_data_of, likelihood):
     """Dark faces, light ones, and one with a light margin: none is inverted."""

@@ -37,7 +37,7 @@ def choose_points(vae: VAE, run_data: RunData, most: int | None = None) -> Point
     """
     rows, labels, num_held_out = _rows(vae, run_data, most)
     codes = np.asarray(vae.transform(rows), np.float32)  # (n, J)
-    values = rows * np.float32(vae._scale_of(rows)) if rows.dtype == np.uint8 else minus(rows, vae.offset_)
+    values = minus(rows, vae.offset_) * np.float32(vae._scale_of(rows))
     center, directions, variances = _principal_axes(codes)
     carried, kind = _carried(vae, rows, codes)
     arrays = {
@@ -52,6 +52,7 @@ def choose_points(vae: VAE, run_data: RunData, most: int | None = None) -> Point
     if label_numbers is not None:
         arrays["labels"] = label_numbers
     facts = {
+        "offset": None if vae.offset_ is None else [float(value) for value in vae.offset_],  # (D,)
         "row_scale": float(vae._scale_of(rows)),
         "num_held_out": num_held_out,
         "labels": label_facts,
@@ -59,7 +60,7 @@ def choose_points(vae: VAE, run_data: RunData, most: int | None = None) -> Point
         "carried_kind": kind,
         "active": active_latents(vae, run_data).is_active.tolist(),
         "pca_variances": [float(value) for value in variances],
-        "range": _range(values),
+        "range": _range(values if vae.offset_ is None else rows),
         "image_shape": run_data.dataset.image_shape,
         "light_on_dark": run_data.dataset.light_on_dark,
         "columns": [str(name) for name in run_data.dataset.columns or ()],

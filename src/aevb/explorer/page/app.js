@@ -12,6 +12,7 @@ import { State } from "./state.js";
 /** @typedef {import("./paint.js").Painter} Painter */
 /**
  * @typedef {object} DataFacts
+ * @property {number[] | null} offset of the columns: what the model computes with is x minus this
  * @property {number} row_scale
  * @property {number} num_held_out
  * @property {import("./palette.js").Labels} labels
@@ -59,7 +60,8 @@ export class App {
       axes: latentAxes(facts.data.carried, facts.data.carried_kind, facts.data.active),
       pca: principalAxes(values(arrays, "pca_directions"), values(arrays, "pca_center"), facts.data.pca_variances),
     };
-    this.painter = makePainter(facts.data, this.model.inUnitInterval, this.columns);
+    this.offset = facts.data.offset ?? new Array(this.D).fill(0);
+    this.painter = makePainter(facts.data, this.offset, this.model.inUnitInterval, this.columns);
     this.state = new State(this.startingValues());
     /** Whether z goes where x leads, until it is moved by hand. */
     this.isFollowing = true;
@@ -80,6 +82,22 @@ export class App {
 
   get basis() {
     return this.bases[this.values.basis];
+  }
+
+  /**
+   * Values in the units of the data, in double precision.
+   * @param {Float32Array} x (D,) as the model computes with it
+   */
+  inUnits(x) {
+    return Float64Array.from(x, (value, i) => value + this.offset[i]);
+  }
+
+  /**
+   * The inverse of `inUnits`.
+   * @param {ArrayLike<number>} values (D,)
+   */
+  fromUnits(values) {
+    return Float32Array.from(values, (value, i) => value - this.offset[i]);
   }
 
   /** @param {number} number */

@@ -29,12 +29,12 @@ export class Pad {
 
   show() {
     const { x, missing } = this.app.values;
-    this.app.painter.paint(this.canvas, x ?? this.blank(), missing);
+    this.app.painter.paint(this.canvas, x ?? this.app.fromUnits(this.blank()), missing);
   }
 
-  /** A sheet with nothing on it: the least that a pixel can be. */
+  /** A sheet with nothing on it, in the units of the data: the least that a pixel can be. */
   blank() {
-    return new Float32Array(this.app.D).fill(this.ends()[0]);
+    return new Float64Array(this.app.D).fill(this.ends()[0]);
   }
 
   listen() {
@@ -76,7 +76,7 @@ export class Pad {
    */
   stroke(from, to) {
     const { app, width, height } = this;
-    const x = (app.values.x ?? this.blank()).slice();
+    const x = app.values.x ? app.inUnits(app.values.x) : this.blank();
     const missing = app.values.missing.slice();
     const radius = Math.max((Math.max(width, height) / 28) * SIZES[this.tool], 0.8); // of the pixels of the image
     const [low, high] = this.ends();
@@ -98,19 +98,20 @@ export class Pad {
         x[i] = low + (high - low) * (Math.round(255 * level) / 255);
       }
     }
-    this.app.putIn(this.tool === "rub" ? { missing } : { x, missing, source: null });
+    app.putIn(this.tool === "rub" ? { missing } : { x: app.fromUnits(x), missing, source: null });
   }
 
   clear() {
-    this.app.putIn({ x: this.blank(), source: null, missing: new Uint8Array(this.app.D), noise: 0 });
+    this.app.putIn({ x: this.app.fromUnits(this.blank()), source: null, missing: new Uint8Array(this.app.D), noise: 0 });
   }
 
   /** Move what was drawn to where the data have their middle: the encoder has never seen it elsewhere. */
   center() {
     const { app, width, height } = this;
     if (!app.values.x) return;
-    const mine = middle(app.values.x, width, this.blank()[0]);
-    const theirs = middle(app.columns.means, width, this.blank()[0]);
+    const before = app.inUnits(app.values.x);
+    const mine = middle(before, width, this.blank()[0]);
+    const theirs = middle(app.inUnits(app.columns.means), width, this.blank()[0]);
     const [dx, dy] = [Math.round(theirs[0] - mine[0]), Math.round(theirs[1] - mine[1])];
     const x = this.blank();
     const missing = new Uint8Array(app.D);
@@ -118,11 +119,11 @@ export class Pad {
       for (let column = 0; column < width; column++) {
         const [u, v] = [column - dx, row - dy];
         if (u < 0 || v < 0 || u >= width || v >= height) continue;
-        x[row * width + column] = app.values.x[v * width + u];
+        x[row * width + column] = before[v * width + u];
         missing[row * width + column] = app.values.missing[v * width + u];
       }
     }
-    if (dx || dy) app.putIn({ x, missing, source: null });
+    if (dx || dy) app.putIn({ x: app.fromUnits(x), missing, source: null });
   }
 
   /** @param {KeyboardEvent} event */
@@ -173,27 +174,28 @@ export class Pad {
     drawing.drawImage(bitmap, (width - w) / 2, (height - h) / 2, w, h);
     const { data } = drawing.getImageData(0, 0, width, height);
     // Grey as Pillow's, with which folders of pictures are read: a training file comes in as the row it was.
-    const levels = Float32Array.from({ length: width * height }, (_, i) => {
+    const levels = Float64Array.from({ length: width * height }, (_, i) => {
       const [r, g, b] = data.subarray(4 * i, 4 * i + 3);
       const light = (19595 * r + 38470 * g + 7471 * b + 0x8000) >> 16;
       return app.data.light_on_dark ? light : 255 - light;
     });
     const [low, high] = this.ends();
     const x = levels.map((level) => low + (high - low) * (level / 255));
-    app.putIn({ x, source: null, missing: new Uint8Array(app.D), noise: 0 });
+    app.putIn({ x: app.fromUnits(x), source: null, missing: new Uint8Array(app.D), noise: 0 });
     const large = app.data.light_on_dark ? "light" : "dark";
     return `${file.name}: ${large} pixels are large values, as in the data. Invert makes them small ones.`;
   }
 
   /** Swap light and dark, of a picture that has them the other way round than the data. */
   invert() {
-    const { x } = this.app.values;
-    if (!x) return;
+    const { app } = this;
+    if (!app.values.x) return;
     const [low, high] = this.ends();
-    this.app.putIn({ x: x.map((value) => low + high - value), source: null });
+    const x = app.inUnits(app.values.x).map((value) => low + high - value);
+    app.putIn({ x: app.fromUnits(x), source: null });
   }
 
-  /** The values of black and white, or of white and black. */
+  /** The values of black and white, or of white and black, in the units of the data. */
   ends() {
     return this.app.model.inUnitInterval ? [0, 1] : this.app.data.range;
   }
@@ -213,7 +215,7 @@ function distance(x, y, [x0, y0], [x1, y1]) {
 }
 
 /**
- * @param {Float32Array} x
+ * @param {Float64Array} x
  * @param {number} width
  * @param {number} low
  */

@@ -12,24 +12,24 @@ import { colour, context, fitted } from "./dom.js";
 
 /**
  * @param {{ image_shape: [number, number] | null, light_on_dark: boolean, range: [number, number] }} facts
+ * @param {number[]} offset (D,)
  * @param {boolean} inUnitInterval
  * @param {{ means: Float32Array, stds: Float32Array }} columns
  * @returns {Painter}
  */
-export function makePainter(facts, inUnitInterval, columns) {
+export function makePainter(facts, offset, inUnitInterval, columns) {
   if (!facts.image_shape) return tablePainter(columns);
-  const [height, width] = facts.image_shape;
-  return imagePainter(width, height, inUnitInterval ? [0, 1] : facts.range, facts.light_on_dark);
+  return imagePainter(facts.image_shape, offset, inUnitInterval ? [0, 1] : facts.range, facts.light_on_dark);
 }
 
 /**
- * @param {number} width
- * @param {number} height
- * @param {[number, number]} range
+ * @param {[number, number]} shape (height, width)
+ * @param {number[]} offset (D,)
+ * @param {[number, number]} range in the units of the data
  * @param {boolean} lightOnDark
  * @returns {Painter}
  */
-function imagePainter(width, height, [low, high], lightOnDark) {
+function imagePainter([height, width], offset, [low, high], lightOnDark) {
   let ramp = new Uint32Array(256);
   let hidden = 0;
   const retint = () => {
@@ -54,7 +54,7 @@ function imagePainter(width, height, [low, high], lightOnDark) {
     paint(canvas, x, missing = null) {
       if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
       for (let i = 0; i < pixels.length; i++) {
-        const level = Math.round((255 * (x[i] - low)) / (high - low));
+        const level = Math.round((255 * (x[i] + offset[i] - low)) / (high - low));
         pixels[i] = missing && missing[i] ? hidden : ramp[level < 0 ? 0 : level > 255 ? 255 : level];
       }
       context(canvas).putImageData(image, 0, 0);

@@ -39,6 +39,19 @@ export class Table {
   }
 
   /**
+   * A value of a column in the units of the data, with digits for a hundredth of its standard deviation if it is far
+   * from 0.
+   * @param {number} value
+   * @param {number} i
+   */
+  text(value, i) {
+    const offset = this.app.offset[i];
+    if (!offset) return compact(value);
+    const digits = Math.ceil(2 - Math.log10(this.app.columns.stds[i] || 1));
+    return written(value + offset, Math.min(Math.max(digits, 0), 8));
+  }
+
+  /**
    * @param {string} name
    * @param {number} i
    */
@@ -46,8 +59,8 @@ export class Table {
     const [low, high] = this.range(i);
     const slider = make("input", {
       type: "range",
-      min: low,
-      max: high,
+      min: low + this.app.offset[i],
+      max: high + this.app.offset[i],
       step: (high - low) / 400,
       "aria-label": `${name}: value`,
     });
@@ -64,7 +77,7 @@ export class Table {
       make("div", { class: "column" }, [keep, make("span", { class: "name", text: name, title: name }), track, number]),
     );
     this.lines.push({ slider, number, keep, band, mark });
-    slider.addEventListener("input", () => this.change(i, Number(slider.value)));
+    slider.addEventListener("input", () => this.change(i, Number(slider.value) - this.app.offset[i]));
     keep.addEventListener("change", () => {
       const missing = this.app.values.missing.slice();
       missing[i] = keep.checked ? 0 : 1;
@@ -115,13 +128,13 @@ export class Table {
       band.style.left = `${share(p.mu[i] - sd)}%`;
       band.style.width = `${share(p.mu[i] + sd) - share(p.mu[i] - sd)}%`;
       mark.style.left = `${share(p.mu[i])}%`;
-      if (document.activeElement !== slider) slider.value = String(values[i]);
+      if (document.activeElement !== slider) slider.value = String(values[i] + app.offset[i]);
       keep.checked = !missing[i];
       slider.classList.toggle("unknown", Boolean(missing[i]));
-      number.textContent = missing[i] ? "?" : compact(values[i]);
+      number.textContent = missing[i] ? "?" : this.text(values[i], i);
       slider.setAttribute(
         "aria-valuetext",
-        `${missing[i] ? "unknown" : compact(values[i])}; the model predicts ${compact(p.mu[i])} ± ${compact(sd)}`,
+        `${missing[i] ? "unknown" : this.text(values[i], i)}; the model predicts ${this.text(p.mu[i], i)} ± ${compact(sd)}`,
       );
     });
     if (this.curve) this.drawCurve(this.curve, values, p.mu);
@@ -169,7 +182,8 @@ export class Table {
     if (order.some((place) => place < 0 || place >= cells.length))
       throw new Error(`the file needs ${this.app.D} columns of numbers, in this order or named as here`);
     const isGap = order.map((place) => cells[place] === "" || !Number.isFinite(Number(cells[place])));
-    const x = Float32Array.from(order, (place, i) => (isGap[i] ? this.app.columns.means[i] : Number(cells[place])));
+    const given = this.app.fromUnits(order.map((place) => Number(cells[place])));
+    const x = given.map((value, i) => (isGap[i] ? this.app.columns.means[i] : value));
     this.app.putIn({ x, source: null, missing: Uint8Array.from(isGap, Number), noise: 0 });
   }
 }
