@@ -108,7 +108,7 @@ def _described(vae):
         "arguments": arguments,
         "own_networks": own_networks,
         "own_optimizer": not isinstance(vae.optimizer, str),
-        "fitted": {name: getattr(vae, name) for name in _FITTED},
+        "fitted": {name: getattr(vae, name, _SINCE_THEN.get(name)) for name in _FITTED},
         "feature_names": list(getattr(vae, "feature_names_in_", [])),
     }
     return plain(description)
@@ -248,6 +248,7 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
     "stopped_because_": _is_text,
     "history_": _is_history,
     "refit_epochs_": lambda value: value is None or _is_whole(value),
+    "_learned_from_a_frame": lambda value: isinstance(value, bool),  # plain arrays are warned about then
 }
 # Entries that older files lack, with their defaults.
 _SINCE_THEN = {
@@ -257,6 +258,7 @@ _SINCE_THEN = {
     "dispersion_": 1.0,
     "offset_": None,
     "refit_epochs_": None,
+    "_learned_from_a_frame": False,
 }
 _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "arguments": lambda value: isinstance(value, dict),

@@ -123,6 +123,8 @@ def test_feature_names_and_their_check_are_restored(tmp_path):
     assert list(again.get_feature_names_out()) == ["vae0", "vae1"]
     with pytest.raises(ValueError, match="feature names"):
         again.transform(X.rename(columns={"a": "z"}))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        again.transform(REAL)
 
 
 @pytest.mark.slow
@@ -258,6 +260,7 @@ KINDS = {  # valid and invalid values of each entry of model.json
     "likelihood_reason_": (["", "why"], [1, None]),
     "dispersion_": ([0, 0.5, 1], [-0.1, 1.1, "1", None]),
     "offset_": ([None, [1.5, 0]], [1, "a", [None], [True]]),
+    "_learned_from_a_frame": ([True, False], [0, None]),
     "scale_": ([1, 0.5], [True, "1", None, 10**400]),
     "seed_": ([0, 7, 2**31 - 1], [-1, 0.0, False, None, 2**31, 10**30]),
     "learning_rate_": ([None, 1, 0.1], [True, "fast"]),
