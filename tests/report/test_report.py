@@ -1,5 +1,6 @@
 """The report of a fitted model by one Python call."""
 
+import copy
 import json
 from types import SimpleNamespace
 
@@ -8,10 +9,11 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+import sklearn
 from sklearn.datasets import load_iris
 
 from aevb import VAE
-from aevb.report import pictures, write_report
+from aevb.report import latent_scatter, pictures, write_report
 from aevb.report.measures import NUM_SAMPLES, likelihood_rows, measure
 from aevb.report.page import ranking
 from aevb.report.report import _without_names
@@ -59,6 +61,7 @@ def test_one_call_writes_report_page_and_numbers(written):
     for said in ("Iris &lt;flowers&gt;", "Gaussian mixture", "factor analysis, 2 factors", 'href="explorer.html"'):
         assert said in page
     assert "config.toml" not in page
+    assert "batches of 32 rows" in page  # "auto"
     assert "petal length (cm)" in (written / "explorer.html").read_text(encoding="utf-8")
 
 
@@ -81,6 +84,16 @@ def test_the_gap_of_some_rows_does_not_mix_in_others(vae, monkeypatch):
     likelihood = metrics["held_out_log_likelihood"]
     assert likelihood["value"] - metrics["held_out_lower_bound"]["value"] > 100
     assert 0 <= likelihood["gap"] < 10
+
+
+@pytest.mark.parametrize("scope", ["model", "global"])
+def test_models_that_return_frames_are_reported(vae, tmp_path, scope):
+    own = copy.copy(vae)
+    if scope == "model":
+        own.set_output(transform="pandas")
+    with sklearn.config_context(transform_output="pandas" if scope == "global" else "default"):
+        assert write_report(own, TEST, tmp_path).exists()
+        assert latent_scatter(own, tmp_path / "scatter.png", TEST).exists()
 
 
 def test_the_models_are_ranked_on_the_same_rows(written):

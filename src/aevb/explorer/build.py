@@ -14,6 +14,7 @@ from aevb.explorer.model import check_explorable, describe, model_arrays
 from aevb.explorer.points import choose_points
 from aevb.files import written_whole
 from aevb.vae import VAE
+from aevb.vae.conventions import returning_arrays
 
 
 def write_page(path, vae: VAE, run_data: RunData, *, name: str = "", max_rows: int | None = None) -> Path:
@@ -43,6 +44,7 @@ def build_page(vae: VAE, run_data: RunData, *, name: str = "", max_rows: int | N
     from jinja2 import Environment, StrictUndefined
 
     check_explorable(vae)
+    vae = returning_arrays(vae)
     points = choose_points(vae, run_data, max_rows)
     table, arrays = pack({**model_arrays(vae), **points.arrays})
     facts = {

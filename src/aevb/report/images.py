@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from aevb.models import LIKELIHOODS
 from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, write_title
 from aevb.vae import VAE
+from aevb.vae.conventions import returning_arrays
 
 INK_ON_PAPER = "gray_r"  # large values are dark: right for handwriting; "gray" is right for photographs
 
@@ -72,7 +73,7 @@ def reconstructions(
     """
     subtitle = "below each image the decoder's mean at its code, the posterior mean of z"
     originals = as_values(vae, rows)
-    bands = {"original": originals, "reconstruction": vae.reconstruct(rows)}
+    bands = {"original": originals, "reconstruction": returning_arrays(vae).reconstruct(rows)}
     look = {"image_shape": image_shape, "limits": limits_of(vae, originals), "columns": columns, "cmap": cmap}
     return pairs(path, bands, "Reconstructions", subtitle, **look)
 
@@ -158,6 +159,7 @@ def samples(
 
     Paper: Figure 5, App. A.
     """
+    vae = returning_arrays(vae)
     count, are_levels = size**2, vae.likelihood_ == "bernoulli" and vae.dispersion_ < 1
     means = vae.sample(2 * count, mean=True, random_state=seed).reshape(-1, *image_shape)
     panels = {

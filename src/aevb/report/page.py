@@ -13,6 +13,7 @@ from aevb.report.judgement import own_value, written
 from aevb.report.link import explorer_line
 from aevb.report.measures import UNIT, is_density
 from aevb.report.pictures import PICTURES
+from aevb.training.budget import batch_size_for
 from aevb.vae import VAE
 
 _ENDINGS = {
@@ -109,9 +110,7 @@ def _facts(folder, vae, run_data, metrics, pictures, command="", no_page="") -> 
         "decoder": _decoder(vae),
         "encoder": _encoder(vae),
         "optimizer": vae.optimizer if isinstance(vae.optimizer, str) else "an optax optimizer",
-        "batches": "batches sized by the number of rows"
-        if vae.batch_size == "auto"
-        else f"batches of {vae.batch_size}",
+        "batches": f"batches of {_batch_size(vae)} rows",
         "is_density": is_density(vae),
         "is_grey": run_data.binarization == "grey" and not is_density(vae),
         "ending": f"{_ENDINGS.get(vae.stopped_because_, vae.stopped_because_)}{_refit(vae)}",
@@ -134,6 +133,14 @@ def _refit(vae):
     if vae.refit_epochs_ is None:
         return ""
     return f"; then refit on all rows, including those held out, for {vae.refit_epochs_:,} epochs"
+
+
+def _batch_size(vae):
+    """Return M as it was used: "auto" depends on the rows per epoch, which the history has up to a partial batch."""
+    if not vae.history_:
+        return vae.batch_size
+    first = vae.history_[0]
+    return batch_size_for(first["samples"] // first["epoch"], vae.batch_size)
 
 
 def _decoder(vae):

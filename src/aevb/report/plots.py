@@ -9,6 +9,7 @@ from matplotlib.patheffects import withStroke
 from aevb.data.labels import label_kind
 from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, save, write_title
 from aevb.vae import VAE
+from aevb.vae.conventions import returning_arrays
 
 
 def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None = None, *, circles: bool = True) -> Path:
@@ -33,7 +34,7 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
         raise ValueError(
             f"latent_dim={vae.latent_dim_}: a picture of the latent plane needs at least 2 latent variables."
         )
-    codes = vae.transform(rows)  # (n, J)
+    codes = returning_arrays(vae).transform(rows)  # (n, J)
     first, second = np.sort(np.argsort(-codes.var(axis=0))[:2])
     codes = codes[:, [first, second]]  # (n, 2)
     figure = new_figure(7.0, 7.4)

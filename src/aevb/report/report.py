@@ -1,6 +1,5 @@
 """From a fitted model to its report, with metrics, pictures and the interactive page."""
 
-import copy
 import warnings
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from aevb.report import pictures
 from aevb.report.measures import measure
 from aevb.report.page import render_report
 from aevb.vae import VAE
+from aevb.vae.conventions import returning_arrays
 
 
 def write_report(
@@ -116,8 +116,8 @@ def write_results(folder: Path, vae: VAE, run_data: RunData, seed: int, **origin
 
 
 def _without_names(vae):
-    """Return the model as one that takes arrays: the columns are checked and in order by now."""
-    vae = copy.copy(vae)
+    """Return the model as one that takes and returns arrays: the columns are checked and in order by now."""
+    vae = returning_arrays(vae)
     vars(vae).pop("feature_names_in_", None)
     return vae
 

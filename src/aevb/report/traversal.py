@@ -37,7 +37,7 @@ def traversals(
     write_title(figure, "Latent traversals", subtitle)
     axes = image_axes(figure, (left, bottom, size * cell, len(shown) * height))
     show(axes, tile(means, size), limits_of(vae, means), cmap)
-    unit = "nats" if vae._learner_kind.needs_encoder else "variance"
+    unit = "variance" if vae._divergences(rows[:1]) is None else "nats"
     for number, axis in enumerate(shown):
         y = 1 - (number + 0.5) / len(shown)
         style = {"va": "center", "transform": axes.transAxes, "fontsize": 9}

@@ -1,5 +1,6 @@
 """What scikit-learn's conventions require of an estimator beyond its base classes."""
 
+import copy
 from contextlib import contextmanager
 from types import MethodType
 
@@ -48,6 +49,13 @@ def as_output(estimator, values, given=None):
     names = getattr(estimator, "feature_names_in_", None)
     columns = [f"x{number}" for number in range(values.shape[1])] if names is None else list(names)
     return ADAPTERS_MANAGER.adapters[container].create_container(values, given, columns=columns)
+
+
+def returning_arrays(estimator):
+    """Return a copy of an estimator that returns arrays, whatever `set_output` and scikit-learn's settings ask for."""
+    estimator = copy.copy(estimator)
+    estimator._sklearn_output_config = {"transform": "default"}
+    return estimator
 
 
 class SilentCopies:
