@@ -298,6 +298,11 @@ def test_columns_far_from_zero_lose_no_digits(tmp_path):
     holes[:, 3] = np.nan
     filled = vae.impute(holes, method="importance")
     np.testing.assert_allclose(filled[:, 3], 1e7, atol=20)
+    narrow = far[:5].astype(np.float32)  # whose steps at 1.7e9 are 128
+    assert vae.impute(np.where(np.isnan(holes), np.nan, narrow), method="importance").dtype == np.float64
+    denoised = vae.denoise(narrow, level=1.0, method="importance")
+    assert denoised.dtype == np.float64
+    assert (denoised[:, 1] != denoised[:, 1].astype(np.float32)).any()
     np.testing.assert_array_equal(np.delete(filled, 3, axis=1), np.delete(far[:5], 3, axis=1))
     again = load(vae.save(tmp_path / "model"))
     np.testing.assert_array_equal(again.sample(5), vae.sample(5))

@@ -194,9 +194,8 @@ def check_density(reading: Reading, low: np.ndarray, high: np.ndarray, sample: n
         more = ", ..." if found.size > 5 else ""
         instead = "likelihood='bernoulli', which suits ink on paper, or " if reading.are_levels else ""
         warnings.warn(
-            f"X: {found.size} of {sample.shape[1]} columns ({names}{more}) take few values: over a tenth of the pairs "
-            f"of rows are equal there. likelihood={reading.likelihood!r} is a density, which is unbounded on such "
-            "columns: score, log_likelihood and comparisons based on them (GridSearchCV) mean little. Leave these "
+            f"X: {found.size} of {sample.shape[1]} columns ({names}{more}) take few values, and likelihood="
+            f"{reading.likelihood!r} is a density, unbounded there: score and log_likelihood mean little. Leave these "
             f"columns out, or use {instead}aevb.data.dequantize(X).",
             UserWarning,
             stacklevel=2,

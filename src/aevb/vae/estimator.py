@@ -469,6 +469,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
         """
         from aevb.inference.baselines import Comparison, fit_baselines, is_comparable
 
+        given = test
         train, test = self._check_new_data(train, "train"), self._check_new_data(test, "test")
         if not LIKELIHOODS[self.likelihood_].density or self.decoder is not None:
             raise ValueError(f"compare: needs a Gaussian likelihood, but this model has {self.likelihood_!r}.")
@@ -478,7 +479,7 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
                 f"train: has shape {train.shape}; compare needs at least 10 rows, at most 100 columns and a million "
                 "values, without NaN or constant columns."
             )
-        own = self.log_likelihood(test, method=method, num_samples=num_samples).values
+        own = self.log_likelihood(given, method=method, num_samples=num_samples).values
         others = fit_baselines(levels, rows, num_factors=self.latent_dim_)
         return Comparison({"this model": own, **others.values}, {"this model": "", **others.details})
 

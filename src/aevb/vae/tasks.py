@@ -86,7 +86,7 @@ class TaskMethods:
             warnings.warn(NOTHING_MISSING, UserWarning, stacklevel=2)
 
         def finish(values):
-            return np.where(is_missing, self._in_own_units(values), X).astype(_result_type(X))
+            return np.where(is_missing, self._in_own_units(values), X).astype(_result_type(X, self.offset_))
 
         return self._hand_back(found, num_draws, finish, given)
 
@@ -112,7 +112,7 @@ class TaskMethods:
         check_parameter("noise", noise, choices=NOISES)
         given, X = X, self._read_observed(X, options, any_range=noise == "gaussian")
         check_level(noise, level, X.shape[1])
-        dtype, X = _result_type(X), minus(X, self.offset_)
+        dtype, X = _result_type(X, self.offset_), minus(X, self.offset_)
         low, high = -np.inf, np.inf
         if LIKELIHOODS[self.likelihood_].unit_interval:
             low, high = 0.0, 1.0
@@ -328,16 +328,24 @@ class TaskMethods:
         return (np.float32(temperature),)
 
     def _carried(self, X, codes):
+        found = self._divergences(X)
+        return codes.astype(np.float64).var(axis=0) if found is None else found
+
+    def _divergences(self, X):
+        """Return the average KL(q(z_j|x) || p(z_j)) of each latent variable, (J,) in nats; None where there is none.
+
+        There is none without an encoder, for latent variables that are not independent, or without a closed form.
+        """
         from aevb.inference.diagnostics import posterior_collapse
 
         generative, recognition = self._networks()
-        if recognition is not None:
-            try:
-                x = minus(X, self.offset_) * np.float32(self._scale_of(X))
-                return posterior_collapse(generative, recognition, x).divergence
-            except (ValueError, NotImplementedError):
-                pass  # latent variables are not independent, or the KL divergence has no closed form
-        return codes.astype(np.float64).var(axis=0)
+        if recognition is None:
+            return None
+        try:
+            x = minus(X, self.offset_) * np.float32(self._scale_of(X))
+            return posterior_collapse(generative, recognition, x).divergence
+        except (ValueError, NotImplementedError):
+            return None
 
 
 def _as_row(row, name):
@@ -353,5 +361,6 @@ def _as_row(row, name):
     return row.to_frame().T if has_names else np.reshape(row, (1, -1))
 
 
-def _result_type(X):
-    return X.dtype if X.dtype == np.float64 else np.dtype(np.float32)
+def _result_type(X, offset=None):
+    """Return float64 for float64 rows, and for columns that float32 has too few digits for; else float32."""
+    return np.dtype(np.float64 if X.dtype == np.float64 or offset is not None else np.float32)
