@@ -189,7 +189,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         _checked(name, document[name])
     for name, value in document["fitted"].items():
         _checked(name, value)
-    if len(document["fitted"].get("offset_") or ()) not in (0, document["fitted"]["n_features_in_"]):
+    offset = document["fitted"].get("offset_")
+    if offset is not None and len(offset) != document["fitted"]["n_features_in_"]:
         raise ModelFileError("model.json: offset_ needs one number per column.")
     if len(document["feature_names"]) not in (0, document["fitted"]["n_features_in_"]):
         found, expected = len(document["feature_names"]), document["fitted"]["n_features_in_"]

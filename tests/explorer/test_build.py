@@ -201,7 +201,7 @@ def test_full_vb_gives_the_means_of_its_weights(run_data_of, visit, tmp_path):
     path = tmp_path / "explorer.html"
     path.write_text(build_page(vae, run_data_of(rows)), encoding="utf-8")
     opened = visit(path)
-    assert opened.page.locator("#full-vb").is_visible()
+    assert opened.page.locator("#weight-posterior").is_visible()
     z = np.array([[0.3, -1.0]], np.float32)
     found = opened.value("[...app.model.decode(Float32Array.from([0.3, -1])).mu]")
     np.testing.assert_allclose(found, np.asarray(vae.generative_.mean.decoder(z).mean)[0], atol=2e-3)
