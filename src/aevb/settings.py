@@ -56,8 +56,9 @@ SETTINGS: dict[str, Setting] = {
         2,
         """
         J, number of latent variables. ``"auto"``: 1, 2, 4, 8, ... are tried, each for up to 2,000 steps and on
-        the same held-out rows, until their bound stops improving by more than one standard error; the smallest
-        J within one standard error of the best is used, and learning starts anew with it. ``latent_dim_`` and
+        the same held-out rows, until their bound stops improving by more than one standard error, or no more
+        latent variables become active; the smallest J within two standard errors of the best is used, and
+        learning starts anew with it. ``latent_dim_`` and
         ``latent_dim_search_`` tell the result. Each J tried is compiled anew, a few seconds on top of its
         steps. It needs held-out rows and an encoder, and networks and a prior that are not your own.
         """,

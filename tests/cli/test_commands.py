@@ -467,7 +467,7 @@ def test_the_number_of_latent_variables_is_chosen_and_the_config_repeats_that(tm
     assert f"latent_dim: {vae.latent_dim_} (held-out bound" in capsys.readouterr().err
     assert tomllib.loads((folder / "config.toml").read_text())["model"]["latent_dim"] == "auto"
     assert "chosen by the bound of held-out rows" in (folder / "report.html").read_text()
-    assert run(["encode", str(folder), str(tmp_path / "x.csv"), "--out", str(tmp_path / "z.csv"), "--quiet"]) == 0
+    assert run(["encode", str(folder), str(tmp_path / "x.csv"), "--output", str(tmp_path / "z.csv"), "--quiet"]) == 0
     assert (tmp_path / "z.csv").read_text().splitlines()[0] == ("z1" if vae.latent_dim_ == 1 else "z1,z2")
     config = str(folder / "config.toml")
     assert run(["fit", "--config", config, "--out", str(tmp_path), "--name", "again", "--quiet"]) == 0

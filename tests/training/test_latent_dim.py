@@ -29,7 +29,8 @@ def test_there_is_a_limit_and_a_smallest_number():
     ("gains", "tried", "chosen"),
     [
         ({1: 0.0, 2: 5.0, 4: 9.0, 8: 9.0 + 0.9 * STD_ERROR, 16: 20.0}, [1, 2, 4, 8], 4),
-        ({1: 0.0, 2: 5.0, 4: 9.0, 8: 9.0 + 1.1 * STD_ERROR, 16: 0.0}, [1, 2, 4, 8, 16], 8),
+        ({1: 0.0, 2: 5.0, 4: 9.0, 8: 9.0 + 1.1 * STD_ERROR, 16: 0.0}, [1, 2, 4, 8, 16], 4),
+        ({1: 0.0, 2: 5.0, 4: 9.0, 8: 9.0 + 2.1 * STD_ERROR, 16: 0.0}, [1, 2, 4, 8, 16], 8),
         ({1: 0.0, 2: -3.0, 4: 9.0}, [1, 2], 1),
         ({1: 0.0, 2: 5.0, 4: 9.0}, [1, 2, 4], 4),
     ],
@@ -40,11 +41,22 @@ def test_it_grows_until_the_gain_is_within_its_standard_error(gains, tried, chos
 
     def bounds_of(size):
         asked.append(size)
-        return ROWS + gains[size] + NOISE * (-1) ** sizes.index(size) / 2  # differences of neighbours are gain + NOISE
+        bounds = (
+            ROWS + gains[size] + NOISE * (-1) ** sizes.index(size) / 2
+        )  # differences of neighbours are gain + NOISE
+        return bounds, size
 
     search = grow(bounds_of, sizes)
     assert asked == tried == [row["latent_dim"] for row in search.rows]
     assert search.latent_dim == chosen
+
+
+def test_variables_that_are_not_active_do_not_count():
+    """Eight variables of which four are active are better by far, and not because there are eight."""
+    num_active = {1: 1, 2: 2, 4: 3, 8: 4, 16: 16}
+    search = grow(lambda size: (ROWS + size, num_active[size]), [1, 2, 4, 8, 16])
+    assert [row["latent_dim"] for row in search.rows] == [1, 2, 4, 8]
+    assert search.latent_dim == 4
 
 
 def test_the_comparison_is_paired():
@@ -65,16 +77,20 @@ def test_the_result_in_words():
     assert str(search) == "latent_dim: 2 (held-out bound -2.00; with 1: -5.00; with 4: -2.00, in nats per row)"
 
 
+def grow_with(bounds):
+    return grow(lambda size: (bounds[size], size), list(bounds))
+
+
 def test_a_saved_search_comes_back():
-    search = grow({1: ROWS, 2: np.full(4, np.nan)}.__getitem__, [1, 2])
+    search = grow_with({1: ROWS, 2: np.full(4, np.nan)})
     again = Search.restored(**plain(search._asdict()))
     assert str(again) == str(search) == "latent_dim: 1 (held-out bound -2.00; with 2: nan, in nats per row)"
 
 
 def test_bounds_that_are_not_finite_are_never_better():
     bad = np.full(4, np.nan)
-    assert grow({1: ROWS, 2: bad}.__getitem__, [1, 2]).latent_dim == 1
-    assert grow({1: bad, 2: ROWS}.__getitem__, [1, 2]).latent_dim == 2
-    assert grow({1: bad, 2: bad}.__getitem__, [1, 2]).latent_dim == 1
+    assert grow_with({1: ROWS, 2: bad}).latent_dim == 1
+    assert grow_with({1: bad, 2: ROWS}).latent_dim == 2
+    assert grow_with({1: bad, 2: bad}).latent_dim == 1
     one_bad = np.array([-np.inf, 0, 0, 0]) + ROWS
-    assert grow({1: one_bad, 2: ROWS + 1}.__getitem__, [1, 2]).latent_dim == 2
+    assert grow_with({1: one_bad, 2: ROWS + 1}).latent_dim == 2

@@ -42,7 +42,7 @@ def test_one_factor_is_found(fitted):
     vae, _ = fitted
     assert vae.latent_dim_ == 1
     assert [row["latent_dim"] for row in vae.latent_dim_search_] == [1, 2]
-    assert vae.latent_dim_search_[0]["below_best"] <= vae.latent_dim_search_[0]["std_error"]
+    assert vae.latent_dim_search_[0]["below_best"] <= 2 * vae.latent_dim_search_[0]["std_error"]
     assert vae.transform(X[:5]).shape == (5, 1)
 
 
@@ -52,8 +52,8 @@ def test_three_factors_are_found():
     vae = VAE(**SMALL, progress=False).fit(THREE)
     assert vae.latent_dim_ == 4  # of 1, 2, 4 and 8
     assert [row["latent_dim"] for row in vae.latent_dim_search_] == [1, 2, 4, 8]
-    one, two, four, eight = (row["below_best"] / (row["std_error"] or 1) for row in vae.latent_dim_search_)
-    assert one > two > 1 >= max(four, eight)
+    one, two, four, _ = (row["below_best"] / (row["std_error"] or 1) for row in vae.latent_dim_search_)
+    assert one > two > 2 >= four
 
 
 def test_it_says_so(fitted):
@@ -156,8 +156,8 @@ def test_own_held_out_rows_and_files_larger_than_memory(tmp_path, monkeypatch):
 def test_three_factors_are_found_and_noise_has_none_by_default():
     """All defaults, seeds 0 to 4: 2 to 4 latent variables for three factors, 1 for independent columns.
 
-    Independent columns fail when J = 2 is better by more than one standard error by chance, at most once in six if the
-    differences were normal with mean 0; their mean is below 0, since J = 2 has more to overfit.
+    Independent columns fail when both variables of J = 2 are active, and J = 2 is better by more than two standard
+    errors: at most once in forty if the differences were normal with mean 0.
     """
     for seed in range(5):
         vae = VAE("auto", random_state=seed, progress=False).fit(factor_data(seed, 400, 10))

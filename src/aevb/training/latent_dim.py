@@ -15,16 +15,18 @@ from aevb.training.budget import Budget
 from aevb.training.feed import Feed, Resident, generator
 from aevb.training.loop import held_out_terms, train_on
 from aevb.training.progress import ShareDone
+from aevb.training.recipe import num_active
 
 SEARCH_STEPS = 2_000  # for each number tried: a fifth of what a whole run may take
 ROWS_PER_VARIABLE = 10
+NUM_STD_ERRORS = 2  # that a smaller number may be below the best: one is exceeded by chance once in six
 MAX_LATENT_DIM = 256
 
 
 class Search(NamedTuple):
     """The outcome of a search."""
 
-    latent_dim: int  # the smallest number within one standard error of the best
+    latent_dim: int  # the smallest number within two standard errors of the best
     rows: list[dict]  # one for each number tried, see :func:`compare`
 
     @classmethod
@@ -50,17 +52,22 @@ def candidates(data_dim: int, num_rows: int, smallest: int = 1) -> list[int]:
     return [size for size in (2**power for power in range(9)) if size == smallest or smallest < size <= largest]
 
 
-def grow(bounds_of: Callable[[int], np.ndarray], sizes: Sequence[int]) -> Search:
+def grow(bounds_of: Callable[[int], tuple[np.ndarray, int]], sizes: Sequence[int]) -> Search:
     """Try numbers in ascending order until one does not improve on the best by more than one standard error.
 
+    A number of which no more are active than were tried before ends the search too: what it gains is not due to them.
+
     Args:
-        bounds_of: From a number of latent variables to the bound of each held-out row, (n,).
+        bounds_of: From a number of latent variables to the bound of each held-out row, (n,), and how many are active.
         sizes: The numbers.
     """
     tried, best = {}, None
     for size in sizes:
-        tried[size] = np.asarray(bounds_of(size), np.float64)
+        bounds, num_active = bounds_of(size)
+        tried[size] = np.asarray(bounds, np.float64)
         if best is not None:
+            if num_active <= best:
+                return compare(tried, largest=best)
             gain, std_error = paired(tried[size], tried[best])
             if not gain > std_error:
                 break
@@ -68,23 +75,26 @@ def grow(bounds_of: Callable[[int], np.ndarray], sizes: Sequence[int]) -> Search
     return compare(tried)
 
 
-def compare(tried: dict[int, np.ndarray]) -> Search:
-    """Choose the smallest number whose bound is at most one paired standard error below the best.
+def compare(tried: dict[int, np.ndarray], largest: int = MAX_LATENT_DIM) -> Search:
+    """Choose the smallest number whose bound is at most two paired standard errors below the best.
 
     Args:
         tried: The bound of each held-out row, (n,), by the number of latent variables, ascending.
+        largest: The largest number that may be the best.
 
     Returns:
         The number, and for each number tried ``latent_dim``, ``validation_lower_bound`` (the mean), ``below_best`` (the
         mean difference from the best) and its ``std_error``, which is paired: that of the rows' differences.
     """
-    best = max(tried, key=lambda size: np.nan_to_num(tried[size].mean(), nan=-np.inf))
+    best = max(
+        (size for size in tried if size <= largest), key=lambda size: np.nan_to_num(tried[size].mean(), nan=-np.inf)
+    )
     rows = []
     for size, bounds in tried.items():
         below, std_error = paired(tried[best], bounds)
         row = {"latent_dim": size, "validation_lower_bound": float(bounds.mean())}
         rows.append({**row, "below_best": below, "std_error": std_error})
-    chosen = next((row["latent_dim"] for row in rows if row["below_best"] <= row["std_error"]), best)
+    chosen = next((row["latent_dim"] for row in rows if row["below_best"] <= NUM_STD_ERRORS * row["std_error"]), best)
     return Search(chosen, rows)
 
 
@@ -157,6 +167,7 @@ def search_latent_dim(
             )
         if trained.stopped_because == "interrupted":
             raise KeyboardInterrupt
-        return np.asarray(held_out_terms(learner, source, rows, judge_key, trained.state).lower_bound)
+        bounds = held_out_terms(learner, source, rows, judge_key, trained.state).lower_bound
+        return np.asarray(bounds), num_active(learner, trained.state, feed)
 
     return grow(bounds_of, sizes)

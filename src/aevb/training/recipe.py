@@ -35,9 +35,14 @@ def is_collapsed(learner, trained: Trained, feed: Resident) -> bool:
     divergence = row.get("validation_kl_divergence", row.get("kl_divergence"))
     if divergence is None or not divergence < FEW_NATS:
         return False
-    generative, recognition = learner.models(trained.state)
+    return num_active(learner, trained.state, feed) == 0
+
+
+def num_active(learner, state, feed: Resident) -> int:
+    """Return how many latent variables are active, by :func:`aevb.inference.diagnostics.active_codes`."""
+    generative, recognition = learner.models(state)
     codes = rowwise(_posterior_mean, recognition, feed.source, feed.train_rows[:MAX_JUDGED])
-    return active_codes(codes, generative.latent_distribution()).num_active == 0
+    return active_codes(codes, generative.latent_distribution()).num_active
 
 
 def _posterior_mean(recognition, x):
