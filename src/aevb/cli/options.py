@@ -1,4 +1,4 @@
-"""The options of `aevb fit`: the arguments of `VAE` that can be written down, under their names."""
+"""The options of `aevb fit`: the arguments of `VAE` that can be given as text, under the same names."""
 
 from dataclasses import field, make_dataclass
 from typing import Annotated
@@ -13,7 +13,7 @@ NONE = "none"  # the word for None, on the command line and in `config.toml`
 
 
 def model_options():
-    """Return a dataclass with a field for each argument of `VAE`; None stands for what was not given."""
+    """Return a dataclass with a field for each argument of `VAE`; None if it was not given."""
     group = Group("Model", help="The arguments of aevb.VAE.", sort_key=1)
     fields = []
     for name, setting in OPTIONS.items():
@@ -28,15 +28,15 @@ def model_options():
             parameter = Parameter.combine(parameter, several)
         fields.append((name, Annotated[_type(setting) | None, parameter], field(default=None)))
     options = make_dataclass("ModelOptions", fields)
-    options.__module__ = __name__  # or Cyclopts takes it for a class of Python's own
+    options.__module__ = __name__  # otherwise Cyclopts treats it as a builtin class
     return options
 
 
 def settings(given: dict, config: dict) -> dict:
-    """Return the arguments of `VAE`: what was given, else what the config says, else the defaults.
+    """Return the arguments of `VAE`: those given, otherwise those of the config, otherwise the defaults.
 
     Raises:
-        ValueError: The config has a name that `VAE` does not know.
+        ValueError: The config has a name that is not an argument of `VAE`.
     """
     for name in config:
         if name not in OPTIONS:
@@ -47,12 +47,12 @@ def settings(given: dict, config: dict) -> dict:
 
 
 def written(values: dict) -> dict:
-    """Return arguments as `config.toml` has them: None has a word."""
+    """Return arguments as written to `config.toml`, where None is "none"."""
     return {name: NONE if value is None else value for name, value in values.items()}
 
 
 def _whole(_, tokens):
-    """Return a whole number, or what was given instead: Cyclopts would round it, and `VAE` refuses it."""
+    """Return a whole number, or the text as given: Cyclopts would round it, but `VAE` refuses it."""
     try:
         return whole(_, tokens)
     except ValueError:

@@ -22,17 +22,17 @@ def reproduce(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Make a figure of the paper, the table of its claims with a verdict on each, or of the defaults on small tables.
+    """Reproduce a figure of the paper, its claims with a verdict on each, or the defaults on small tables.
 
     Press Ctrl-C at any time: the same command resumes from there.
 
     Args:
-        what: Which one.
-        profile: How long: `quick` takes minutes, `standard` up to two hours a figure on two cores, `paper` goes to the
-            paper's own number of samples.
-        output: Folder for the results; each profile has one of its own in it.
+        what: The figure or table.
+        profile: `quick` takes minutes, `standard` up to two hours per figure on two cores, `paper` uses the paper's
+            number of samples.
+        output: Folder for the results; each profile has its own subfolder.
         seed: Random seed.
-        processes: Models that learn at the same time; one a core by default.
+        processes: Number of models trained at the same time; one per core by default.
         quiet: Print only where the results are.
         json: Print one JSON object.
     """

@@ -1,4 +1,4 @@
-"""`aevb denoise`, `inpaint` and `super-resolve`: what data were before something was lost."""
+"""`aevb denoise`, `inpaint` and `super-resolve`: clean, complete or larger data from what was observed."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,9 +31,9 @@ def denoise(
     Args:
         run: Folder of the run.
         data: A file with noisy rows.
-        noise: What was done to them: gaussian (added), salt-and-pepper (replaced by the extremes), masking (by 0).
-        level: Standard deviation of Gaussian noise, in the units of the data (guessed if it is not given); else the
-            share of the values that were replaced.
+        noise: Kind of noise: gaussian (added), salt-and-pepper (values replaced by the extremes), masking (by 0).
+        level: Standard deviation of Gaussian noise, in the units of the data (estimated if not given); otherwise the
+            fraction of values that were replaced.
         method: How z is sampled.
         output: A .npy, .csv or .png file; denoised_rows.npy in the run's folder if not given.
         quiet: Print only where the results are.
@@ -54,11 +54,11 @@ def inpaint(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Fill in what is missing: NaN, or an empty cell of a .csv file, by its expectation given the rest of the row.
+    """Fill in missing values (NaN, or empty cells of a .csv file) with their expectation given the rest of the row.
 
     Args:
         run: Folder of the run.
-        data: A file with rows that have holes.
+        data: A file with rows that have missing values.
         method: How z is sampled.
         output: A .npy, .csv or .png file; filled_rows.npy in the run's folder if not given.
         quiet: Print only where the results are.
@@ -79,7 +79,7 @@ def super_resolve(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Write the posterior expectation of images, given small ones whose pixels are averages over squares of theirs.
+    """Write the posterior expectation of images, given small ones whose pixels are averages over squares.
 
     Args:
         run: Folder of the run.
