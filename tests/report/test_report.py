@@ -166,4 +166,4 @@ def test_captions_name_the_bound_of_the_curve():
 
 def test_captions_say_that_the_model_was_refit_on_all_rows():
     assert "refit" not in caption("learning_curve")
-    assert "refit on all rows, including the held-out ones" in caption("learning_curve", refit_epochs_=3)
+    assert "refit on all training rows, including these" in caption("learning_curve", refit_epochs_=3)

@@ -253,7 +253,7 @@ def _say_numbers(console, metrics, vae, seconds):
     units = metrics["active_units"]
     ended = _ENDINGS.get(vae.stopped_because_, "")
     if vae.refit_epochs_ is not None:
-        ended += ", then refit on all rows"
+        ended += ", then refit on all training rows"
     learning, epochs = metrics["training_seconds"], metrics["epochs"]
     console.say(
         f"\n{units['value']} of {units['of']} latent variables active. "

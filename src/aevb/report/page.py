@@ -132,7 +132,8 @@ def _facts(folder, vae, run_data, metrics, pictures, command="", no_page="") -> 
 def _refit(vae):
     if vae.refit_epochs_ is None:
         return ""
-    return f"; then refit on all rows, including those held out, for {vae.refit_epochs_:,} epochs"
+    # Not the test rows, on which the report's numbers are measured.
+    return f"; then refit for {vae.refit_epochs_:,} epochs, with the training rows that had been held out for this"
 
 
 def _batch_size(vae):

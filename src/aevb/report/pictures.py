@@ -120,10 +120,10 @@ def _learning_words(vae, run_data):
             "no held-out curve."
         )
     terms = ", and below it its two terms: reconstruction, and the KL divergence, which is subtracted"
-    kept = "the parameters of the best held-out epoch are kept."
+    kept = "The parameters of the best held-out epoch are kept."
     if vae.refit_epochs_ is not None:
-        kept = "the model was then refit on all rows, including the held-out ones, for as many epochs as were best."
-    overfitting = f" If the held-out curve falls behind the training curve, the model is overfitting; {kept}"
+        kept = "In the end the model was refit on all training rows, including these, for as many epochs as were best."
+    overfitting = f" If the held-out curve falls behind the training curve, the model is overfitting. {kept}"
     if vae._learner_kind.has_weight_posterior:
         return (
             "The lower bound during training. The training curve includes the cost of the weights, "
