@@ -472,3 +472,33 @@ def test_the_number_of_latent_variables_is_chosen_and_the_config_repeats_that(tm
     config = str(folder / "config.toml")
     assert run(["fit", "--config", config, "--out", str(tmp_path), "--name", "again", "--quiet"]) == 0
     np.testing.assert_array_equal(load(tmp_path / "again" / "model").transform(rows), vae.transform(rows))
+
+
+def test_imputing_keeps_labels_and_counts_what_it_filled_in(table, tmp_path, capsys):
+    frame = load_wine(as_frame=True).frame[:4].drop(columns="ash")
+    frame.loc[2, "alcohol"] = np.nan
+    frame.assign(target="red").to_csv(tmp_path / "holes.csv")  # with pandas' index
+    output = tmp_path / "filled.csv"
+    arguments = ["impute", str(table), str(tmp_path / "holes.csv"), "--output", str(output), "--method", "importance"]
+    assert run(arguments) == 0
+    said = capsys.readouterr()
+    assert "Filled in 5 missing values, in 4 of 4 rows." in said.out
+    assert "holes.csv lacks 'ash': filled in as missing values in all rows." in said.err
+    assert "it is left out" in said.err
+    filled = list(csv.DictReader(output.read_text().splitlines()))
+    assert [row["target"] for row in filled] == ["red"] * 4
+    assert float(filled[0]["alcohol"]) == frame.loc[0, "alcohol"]
+    assert all(np.isfinite(float(row["ash"])) for row in filled)
+
+
+def test_columns_left_out_by_a_run_are_left_out_of_other_files(tmp_path, capsys):
+    frame = load_wine(as_frame=True).data.assign(who="somebody", where="there")
+    frame.to_csv(tmp_path / "wine.csv", index=False)
+    arguments = ["fit", str(tmp_path / "wine.csv"), *TINY, "--out", str(tmp_path), "--name", "run", "--quiet"]
+    assert run(arguments) == 2
+    assert "--drop-columns who,where" in capsys.readouterr().err
+    assert run([*arguments, "--drop-columns", "who, where,ash"]) == 0
+    for file in ("wine.csv", "less.csv"):
+        frame[:5].drop(columns="who" if file == "less.csv" else []).to_csv(tmp_path / file, index=False)
+        assert run(["encode", str(tmp_path / "run"), str(tmp_path / file)]) == 0
+    assert np.load(tmp_path / "run" / "codes.npy").shape == (5, 2)

@@ -6,6 +6,7 @@ import zipfile
 import zlib
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -213,6 +214,40 @@ def test_csv_with_labels_and_empty_cells(tmp_path):
     np.testing.assert_array_equal(rows, [[1, 2.5], [np.nan, 4]])
     assert columns == ("height", "weight, kg")
     assert list(labels) == ["cat", "dog, big"]
+
+
+def test_the_index_that_pandas_writes_is_left_out(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": [4.0, 5.0, 6.0]})
+    for name, columns in (("named", ["a", "b"]), ("numbered", [0, 1])):
+        frame.set_axis(columns, axis=1).to_csv(tmp_path / f"{name}.csv")
+        with pytest.warns(
+            UserWarning, match="no name and holds the row numbers, as pandas writes an index; it is left"
+        ):
+            found = read_csv(tmp_path / f"{name}.csv")
+        np.testing.assert_array_equal(found.rows, frame)
+        assert found.columns == tuple(map(str, columns))
+    frame[1:].to_csv(tmp_path / "part.csv")
+    with pytest.raises(
+        DataFileError, match=r"part.csv: its first column has no name and does not hold the row numbers"
+    ):
+        open_dataset(str(tmp_path / "part.csv"))
+
+
+def test_all_columns_of_words_are_named_and_can_be_left_out(tmp_path):
+    frame = pd.DataFrame({"who": ["Ann", "Bob"], "a": [1.0, np.nan], "town": ["Rome", "Oslo"], "b": [2.0, 3.0]})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    with pytest.raises(
+        DataFileError, match=r"'Ann' is not a number.*'town' \(line 2: 'Rome'\).*--drop-columns who,town"
+    ):
+        open_dataset(str(tmp_path / "x.csv"))
+    frame.to_parquet(tmp_path / "x.parquet")
+    for name in ("x.csv", "x.parquet"):
+        found = open_dataset(str(tmp_path / name), label_column="town", drop_columns=["who", "a"])
+        assert found.columns == ("b",)
+        np.testing.assert_array_equal(found.rows, [[2.0], [3.0]])
+        np.testing.assert_array_equal(found.labels, ["Rome", "Oslo"])
+        with pytest.raises(DataFileError, match="when"):
+            open_dataset(str(tmp_path / name), drop_columns=["when"])
 
 
 def huge_header(path):

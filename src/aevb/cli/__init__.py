@@ -44,8 +44,9 @@ _COMMANDS = {
     "doctor": ("aevb.cli.doctor:doctor", "Print what is installed, for a bug report."),
     "families": ("aevb.cli.families:families", "Draw the reparameterized families."),
 }
+_OTHER_NAMES = {"inpaint": ("impute",)}
 for _name, (_path, _help) in _COMMANDS.items():
-    app.command(_path, name=_name, help=_help)
+    app.command(_path, name=(_name, *_OTHER_NAMES.get(_name, ())), help=_help)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,16 +1,16 @@
 """`aevb sample`, `encode` and `reconstruct`: apply a model, and write the result to a file."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from aevb.cli.console import Console, InputError, Json, Quiet, is_about_input, whole
+from aevb.cli.console import Console, InputError, Json, Quiet, whole
 from aevb.cli.output import check_output
-from aevb.cli.run_folder import Run, open_run
+from aevb.cli.rows import naming, read_named_rows
+from aevb.cli.run_folder import open_run
 from aevb.cli.waiting import waiting
 
 MAX_SHOWN = 50  # images in a picture
@@ -94,6 +94,7 @@ class Task(NamedTuple):
     bands: tuple[str, str] | None = None  # names of rows and result in a picture; None if there is none
     is_raw: bool = False  # whether the rows are used as they are, without binarization
     with_row_names: bool = False  # whether files and labels of the rows are written beside the result
+    fills: bool = False  # whether missing values are filled in; a column may be missing as a whole
 
 
 def apply(run: Path, data: str, task: Task, output: Path | None, console: Console) -> None:
@@ -104,19 +105,20 @@ def apply(run: Path, data: str, task: Task, output: Path | None, console: Consol
     """
     opened, output = _open(run, output, task.file, pictures=task.bands is not None)
     with waiting("Reading the data"), console.notes():
-        rows, row_names = read_named_rows(opened, data, is_raw=task.is_raw)
+        rows, row_names = read_named_rows(opened, data, is_raw=task.is_raw, may_lack=task.fills)
     with waiting("Computing"), console.notes(), naming(data):
         result = task.compute(opened, rows)
+    filled = _say_filled(rows, console) if task.fills else {}
     if output.suffix == ".png" and task.bands:
         _draw(output, opened, dict(zip(task.bands, (rows, result), strict=True)))
         shown = min(len(result), MAX_SHOWN)
         what = f"{shown:,}" if shown == len(result) else f"the first {shown:,} of {len(result):,}"
         above, below = task.bands
-        facts = {"output": output, "rows": len(result), "rows_shown": shown}
+        facts = {"output": output, "rows": len(result), "rows_shown": shown, **filled}
         return console.end(f"Drew {what} rows ({above} above {below}) to {output}", facts)
     names = row_names if task.with_row_names else {}
     message = f"Wrote {len(result):,} rows of {result.shape[1]} to {output}"
-    facts = {"output": output, "rows": len(result), "columns": result.shape[1]}
+    facts = {"output": output, "rows": len(result), "columns": result.shape[1], **filled}
     if names and output.suffix == ".npy":
         beside = output.with_name(f"{output.stem}_rows.csv")
         _write(beside, [[]] * len(result), (), names)
@@ -129,76 +131,14 @@ def apply(run: Path, data: str, task: Task, output: Path | None, console: Consol
     console.end(message, facts)
 
 
-def read_rows(run: Run, data: str, *, is_raw: bool = False):
-    """Return the rows of data for the model of a run: binarized like its training data, or as they are (`is_raw`).
+def _say_filled(rows, console):
+    """Print how many values of the rows were missing."""
+    import numpy as np
 
-    Raises:
-        ValueError: Naming the data and what is wrong.
-    """
-    return read_named_rows(run, data, is_raw=is_raw)[0]
-
-
-def read_named_rows(run: Run, data: str, *, is_raw: bool = False):
-    """Return rows as :func:`read_rows` does, and the names of pictures and the labels of rows, by column."""
-    from aevb.data import binarize, open_dataset
-
-    label_column = _label_column(run, data)
-    with naming(data):
-        _check_columns(run, data, label_column)
-    dataset = open_dataset(data, label_column=label_column)
-    how = "grey" if is_raw else run.data.binarization or "grey"
-    with naming(data):
-        rows = _in_order(dataset.rows, dataset.columns, run.columns)
-        rows = binarize(rows, "static" if how == "dynamic" else how, run.data.seed)
-    return rows, _row_names(run, data, dataset)
-
-
-def _row_names(run, data, dataset):
-    from aevb.data.image_folder import image_files
-    from aevb.data.own import is_image_folder
-
-    names = {}
-    if is_image_folder(Path(data)):
-        names["file"] = [str(file.relative_to(data)) for file in image_files(Path(data))]
-    if dataset.labels is not None:
-        names[run.data.label_column or "label"] = dataset.labels
-    return names
-
-
-def _check_columns(run, data, label_column):
-    """Compare the names of the columns before the file is read: a word in a column too many is not what is wrong."""
-    from aevb.data.own import columns_of
-    from aevb.data.reading import places_of
-
-    columns = [column for column in columns_of(Path(data)) if column != label_column]
-    if run.columns and columns and columns != [str(number) for number in range(len(columns))]:
-        places_of(run.columns, columns, "the file")
-
-
-def _in_order(rows, columns, known):
-    """Return rows with their columns in the order of the training data."""
-    from aevb.data.reading import places_of
-
-    return rows if not (columns and known) else rows[:, places_of(known, columns, "the file")]
-
-
-@contextmanager
-def naming(data: str) -> Iterator[None]:
-    """Name the data in error messages about their contents."""
-    try:
-        yield
-    except ValueError as error:
-        raise InputError(f"{data}: {error}") if is_about_input(error) else error from None
-
-
-def _label_column(run, data):
-    """Return the run's column of labels if these data have it too."""
-    from aevb.data.own import columns_of
-
-    columns, label = columns_of(Path(data)), run.data.label_column
-    has_names = run.columns and label not in run.columns and not label.isdecimal() if label else False
-    is_there = label in columns and (has_names or len(columns) > run.vae.n_features_in_)
-    return label if is_there else None
+    is_missing = np.isnan(rows)
+    num_values, num_rows = int(is_missing.sum()), int(is_missing.any(axis=1).sum())
+    console.say(f"Filled in {num_values:,} missing values, in {num_rows:,} of {len(rows):,} rows.")
+    return {"filled_values": num_values, "filled_rows": num_rows}
 
 
 def _open(folder, output, default, pictures):

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from aevb.cli.apply import naming, read_rows
 from aevb.cli.console import Console, Json, Quiet, whole
+from aevb.cli.rows import naming, read_rows
 from aevb.cli.run_folder import open_run
 from aevb.cli.waiting import waiting
 

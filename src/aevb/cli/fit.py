@@ -26,6 +26,7 @@ def fit(
     binarization: Annotated[Literal["grey", "static", "dynamic", "threshold"] | None, Parameter(group=_DATA)] = None,
     test_fraction: Annotated[float | None, Parameter(group=_DATA)] = None,
     label_column: Annotated[str | None, Parameter(group=_DATA)] = None,
+    drop_columns: Annotated[str | None, Parameter(group=_DATA)] = None,
     image_shape: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
     polarity: Annotated[Literal["light", "ink"] | None, Parameter(group=_DATA)] = None,
     drop_missing: Annotated[bool | None, Parameter(group=_DATA, negative=())] = None,
@@ -51,6 +52,7 @@ def fit(
             epoch (dynamic), or compared with 0.5 (threshold).
         test_fraction: Share of the rows held out for evaluation (0.1); a published split takes precedence.
         label_column: Column of a .csv or .parquet file with labels. They colour pictures; the model does not see them.
+        drop_columns: Names of columns of such a file to leave out, separated by commas.
         image_shape: Height and width, if rows are images.
         polarity: How images are drawn: light if large values are light (the default, but for the published data sets of
             handwriting and clothes), ink if they are dark.
@@ -73,6 +75,7 @@ def fit(
         "binarization": binarization,
         "test_fraction": test_fraction,
         "label_column": label_column,
+        "drop_columns": None if drop_columns is None else [name.strip() for name in drop_columns.split(",")],
         "image_shape": image_shape,
         "polarity": polarity,
         "drop_missing": drop_missing,

@@ -56,16 +56,22 @@ def inpaint(
 ) -> None:
     """Fill in missing values (NaN, or empty cells of a .csv file) with their expectation given the rest of the row.
 
+    Labels and names of picture files are written beside the rows, as by `aevb encode`.
+
     Args:
         run: Folder of the run.
-        data: A file with rows that have missing values.
+        data: A file with rows that have missing values. A column of the model that it lacks is filled in as a whole.
         method: How z is sampled.
         output: A .npy, .csv or .png file; filled_rows.npy in the run's folder if not given.
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
     bands = ("image with holes", "completed image")
-    task = Task("filled_rows.npy", lambda run, X: run.vae.impute(X, method=method), bands=bands, is_raw=True)
+
+    def compute(run, X):
+        return run.vae.impute(X, method=method)
+
+    task = Task("filled_rows.npy", compute, bands=bands, is_raw=True, with_row_names=True, fills=True)
     apply(run, data, task, output, Console(quiet, json))
 
 

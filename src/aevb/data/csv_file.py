@@ -11,7 +11,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,14 +47,16 @@ class CsvForm(NamedTuple):
     width: int
 
 
-def read_csv(path: Path, label_column: str | None = None) -> CsvContents:
-    """Read a text file of numbers; a warning says where it was interpreted (Latin-1, decimal commas).
+def read_csv(path: Path, label_column: str | None = None, drop_columns: Sequence[str] = ()) -> CsvContents:
+    """Read a text file of numbers; a warning says where it was interpreted (Latin-1, decimal commas, an index).
 
-    The first line is a header if any of its cells is not a number.
+    The first line is a header if any of its cells is not a number. A first column without a name that holds the row
+    numbers, as pandas writes an index, is left out.
 
     Args:
         path: The file, in UTF-8 or else Latin-1.
         label_column: Name of a column of labels (or its index, from 0), which may be words.
+        drop_columns: Names (or indices) of columns to leave out, which may be words.
 
     Raises:
         CsvError: The message names the line and the column, or says that there are no rows.
@@ -62,9 +64,30 @@ def read_csv(path: Path, label_column: str | None = None) -> CsvContents:
     form = read_form(path)
     if form.encoding == "latin-1":
         warnings.warn(f"{path} is not UTF-8 and is read as Latin-1.", stacklevel=2)
-    if label_column is None and (quick := _quickly(path, form)) is not None and len(quick):
-        return CsvContents(quick, form.columns, None)
-    return _carefully(path, form, label_column)
+    label = None if label_column is None else _place(form, label_column)
+    left_out = {label, *(_place(form, name) for name in drop_columns)}
+    places = [place for place in range(form.width) if place not in left_out]
+    rows, labels = _quickly(path, form) if len(places) == form.width else None, None
+    if rows is None or not len(rows):
+        rows, labels = _carefully(path, form, places, label)
+    if form.columns is not None and form.columns[0] == "" and places[0] == 0:
+        rows, places = _without_index(path, rows), places[1:]
+    columns = None if form.columns is None else tuple(form.columns[place] for place in places)
+    return CsvContents(rows, columns, labels)
+
+
+def _without_index(path, rows):
+    """Return rows without their first column, which has no name; refuse it if it does not hold the row numbers."""
+    if rows.shape[1] == 1 or not np.array_equal(rows[:, 0], np.arange(len(rows))):
+        raise CsvError(
+            "its first column has no name and does not hold the row numbers 0, 1, ...; give it a name, or, if it is "
+            "the index of a pandas data frame, write the file again with to_csv(path, index=False)."
+        )
+    warnings.warn(
+        f"{path}: the first column has no name and holds the row numbers, as pandas writes an index; it is left out.",
+        stacklevel=3,
+    )
+    return rows[:, 1:]
 
 
 def read_form(path: Path) -> CsvForm:
@@ -74,7 +97,8 @@ def read_form(path: Path) -> CsvForm:
     with _open_text(path, encoding) as file:
         first = next(csv.reader(file, delimiter=delimiter), [])
     values = [_value(cell, delimiter) for cell in first]
-    are_numbers = all(value is not None and not np.isinf(value) for value in values)
+    is_index_header = first[:1] == [""] and first[1:] == [str(number) for number in range(len(first) - 1)]
+    are_numbers = all(value is not None and not np.isinf(value) for value in values) and not is_index_header
     columns = None if are_numbers else tuple(cell.strip() for cell in first)
     _check_names_differ(columns or ())
     return CsvForm(encoding, delimiter, columns, len(first))
@@ -137,28 +161,28 @@ def _quickly(path, form):
         return None
 
 
-def _carefully(path, form, label_column):
-    label = _label_place(form, label_column)
-    rows, labels, commas = [], [], 0
+def _carefully(path, form, places, label):
+    """Return the numbers in some columns, and the labels or None."""
+    rows, labels, commas, words = [], [], 0, {}
     for line, cells in _lines(path, form):
         if len(cells) != form.width:
             raise CsvError(_ragged(line, len(cells), form))
         if label is not None:
-            labels.append(cells.pop(label).strip())
-        values = [_value(cell, form.delimiter) for cell in cells]
-        if None in values:
-            raise CsvError(_no_number(line, cells, values.index(None), form, label))
-        commas += form.delimiter != "," and any("," in cell for cell in cells)
+            labels.append(cells[label].strip())
+        values = [_value(cells[place], form.delimiter) for place in places]
+        for place, value in zip(places, values, strict=True):
+            if value is None:
+                words.setdefault(place, (line, cells[place].strip()))
+        commas += form.delimiter != "," and any("," in cells[place] for place in places)
         rows.append(values)
+    if words:
+        raise CsvError(_no_numbers(words, form))
     if not rows or not rows[0]:
         size = f"{os.path.getsize(path):,} bytes"
         raise CsvError(f"it has no {'columns' if rows else 'rows'} of numbers ({size}); write one line per row.")
     if commas:
         warnings.warn(f"{path}: the comma in its numbers is read as a decimal comma (1,5 as 1.5).", stacklevel=3)
-    columns = form.columns
-    if columns is not None and label is not None:
-        columns = columns[:label] + columns[label + 1 :]
-    return CsvContents(np.array(rows, float), columns, np.array(labels) if label is not None else None)
+    return np.array(rows, float), np.array(labels) if label is not None else None
 
 
 def _lines(path, form) -> Iterator[tuple[int, list[str]]]:
@@ -196,23 +220,27 @@ def _ragged(line, width, form):
     )
 
 
-def _no_number(line, cells, place, form, label):
-    cell = cells[place].strip()
-    place += label is not None and place >= label
-    column = f"column {form.columns[place]!r}" if form.columns else f"column {place}"
-    advice = "encode words as numbers, leave the column out, or name it as the label column (--label-column)"
-    if _DATE.fullmatch(cell):
-        advice = "convert dates to numbers, such as days since the first one, or leave the column out"
+def _no_numbers(words, form):
+    """Return what is wrong with columns that contain words, given the line and the text of the first in each."""
+    names = {place: form.columns[place] if form.columns else str(place) for place in words}
+    first, (line, cell) = next(iter(words.items()))
+    column = f"column {names[first]!r}" if form.columns else f"column {first}"
+    one = len(words) == 1
+    drop = f"leave {'the column' if one else 'columns'} out (--drop-columns {','.join(names.values())})"
+    advice = f"encode words as numbers, {drop}, or name {'it' if one else 'one'} as the label column (--label-column)"
+    if _DATE.fullmatch(cell) and one:
+        advice = f"convert dates to numbers, such as days since the first one, or {drop}"
     elif ";" in cell or "\t" in cell:
         advice = "separate the cells of all lines with commas, or all with semicolons"
-    return f"line {line}, {column}: {cell[:40]!r} is not a number; {advice}."
+    others = [f"{name!r} (line {words[place][0]}: {words[place][1][:40]!r})" for place, name in names.items()][1:]
+    also = f", nor is what column{'s' * (len(others) > 1)} {', '.join(others)} contain{'s' * (len(others) == 1)}"
+    return f"line {line}, {column}: {cell[:40]!r} is not a number{also if others else ''}; {advice}."
 
 
-def _label_place(form, label_column):
-    if label_column is None:
-        return None
-    if form.columns is not None and label_column in form.columns:
-        return form.columns.index(label_column)
-    if label_column.isdecimal() and int(label_column) < form.width:
-        return int(label_column)
-    raise CsvError(no_column(label_column, form.columns or [str(number) for number in range(form.width)]))
+def _place(form, column):
+    """Return the index of a column, given its name or its index."""
+    if form.columns is not None and column in form.columns:
+        return form.columns.index(column)
+    if column.isdecimal() and int(column) < form.width:
+        return int(column)
+    raise CsvError(no_column(column, form.columns or [str(number) for number in range(form.width)]))

@@ -1,6 +1,7 @@
 """Load data by name or path into memory, with what is needed to draw them: for the commands."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def open_dataset(
     source: str,
     *,
     label_column: str | None = None,
+    drop_columns: Sequence[str] = (),
     image_shape: tuple[int, int] | None = None,
     report: Report = lambda *_: None,
 ) -> Dataset:
@@ -36,6 +38,7 @@ def open_dataset(
             file with one such array (and labels, if one of `y`, `label`, `labels`, `target` has N entries), a `.csv`,
             `.csv.gz`, `.tsv` or `.parquet` file, a folder of those, or a folder of pictures and of folders of pictures.
         label_column: Column of labels in a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file; not used for training.
+        drop_columns: Columns of such a file to leave out.
         image_shape: (height, width) of rows that are images.
         report: Called during a download, see :func:`load_dataset`.
 
@@ -55,12 +58,16 @@ def open_dataset(
         raise DataFileError(
             f"{source} is neither the name of a data set ({names}) nor a file (looked from {Path.cwd()}).{hint}"
         )
+    if drop_columns and ending_of(path) not in WITH_LABEL_COLUMNS:
+        raise DataFileError(
+            f"{source}: columns can be left out (--drop-columns) only of {', '.join(WITH_LABEL_COLUMNS)} files."
+        )
     if label_column is not None and ending_of(path) not in WITH_LABEL_COLUMNS:
         raise DataFileError(
             f"{source}: a label column (--label-column) is only for {', '.join(WITH_LABEL_COLUMNS)} files. In a .npz "
             "file, labels are an array y next to the rows; for pictures, they are the names of the subfolders."
         )
-    return described(_read(path, label_column), source, image_shape)
+    return described(_read(path, label_column, drop_columns), source, image_shape)
 
 
 def described(
@@ -81,19 +88,23 @@ def described(
 
 
 def columns_of(path: Path) -> tuple[str, ...]:
-    """Return the columns of a `.csv` or `.parquet` file, by name or by index from 0; no columns for other data."""
+    """Return the columns of a `.csv` or `.parquet` file, by name or by index from 0; no columns for other data.
+
+    A first column of a `.csv` file without a name is left out, see :func:`aevb.data.csv_file.read_csv`.
+    """
     if not path.is_file() or ending_of(path) not in WITH_LABEL_COLUMNS:
         return ()
     if ending_of(path) == ".parquet":
         return parquet_columns(path)
     with reading(path, _TO_CSV):
         form = read_form(path)
-    return form.columns or tuple(map(str, range(form.width)))
+    columns = form.columns or tuple(map(str, range(form.width)))
+    return columns[1:] if columns[:1] == ("",) else columns
 
 
-def own_tables(path: Path, label_column: str | None) -> list[Table]:
-    """Open the tables of a file or folder, without the label column."""
-    return [parquet_table(path, label_column)] if ending_of(path) == ".parquet" else open_tables(path)
+def own_tables(path: Path, label_column: str | None, drop_columns: Sequence[str] = ()) -> list[Table]:
+    """Open the tables of a file or folder, without the label column and those to leave out."""
+    return [parquet_table(path, label_column, drop_columns)] if ending_of(path) == ".parquet" else open_tables(path)
 
 
 def own_labels(path: Path, label_column: str | None, num_rows: int) -> np.ndarray | None:
@@ -103,16 +114,16 @@ def own_labels(path: Path, label_column: str | None, num_rows: int) -> np.ndarra
     return _npz_labels(path, num_rows) if ending_of(path) == ".npz" else None
 
 
-def _read(path: Path, label_column) -> Dataset:
+def _read(path: Path, label_column, drop_columns) -> Dataset:
     name = str(path)
     if is_image_folder(path):
         rows, shape, labels = read_images(path)
         return Dataset(name, rows, labels, shape, "")
     if ending_of(path) in _TEXTS:
         with reading(path, _TO_CSV):
-            rows, columns, labels = read_csv(path, label_column)
+            rows, columns, labels = read_csv(path, label_column, drop_columns)
         return Dataset(name, rows, labels, None, "", columns=columns)
-    tables = own_tables(path, label_column)
+    tables = own_tables(path, label_column, drop_columns)
     rows = np.concatenate([block.copy() for _, _, block in blocks(tables)])
     labels = own_labels(path, label_column, len(rows))
     return Dataset(name, rows, labels, tables[0].image_shape, "", columns=tables[0].columns)

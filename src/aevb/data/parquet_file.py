@@ -1,6 +1,7 @@
 """Parquet files as tables: columns of numbers, and optionally a label column."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,20 +10,22 @@ from aevb.data.table import Table, reading, stored_type
 from aevb.errors import DataFileError, no_column
 
 
-def parquet_table(path: Path, label_column: str | None = None) -> Table:
-    """Return a Parquet file as a table, without its label column if it has one."""
+def parquet_table(path: Path, label_column: str | None = None, drop_columns: Sequence[str] = ()) -> Table:
+    """Return a Parquet file as a table, without its label column and the columns to leave out."""
     file = _parquet_file(path)
     schema = file.schema_arrow
-    if label_column is not None and label_column not in schema.names:
-        raise DataFileError(f"{path}: {no_column(label_column, schema.names)}")
-    names = tuple(name for name in _columns(schema) if name != label_column)
+    left_out = [*([] if label_column is None else [label_column]), *drop_columns]
+    for name in left_out:
+        if name not in schema.names:
+            raise DataFileError(f"{path}: {no_column(name, schema.names)}")
+    names = tuple(name for name in _columns(schema) if name not in left_out)
     types = [_arrow_number_type(schema.field(name).type) for name in names]
     words = [name for name, type_ in zip(names, types, strict=True) if type_ is None]
     if words or not names:
-        which = "no numeric columns" if len(words) == len(names) else f"columns that are not numeric: {words[:5]}"
+        which = "no numeric columns" if len(words) == len(names) else f"columns that are not numeric: {words}"
         advice = (
-            "Encode categories as numbers, convert dates to days since the first, leave the column out, or name it as "
-            "the label column (--label-column)."
+            "Encode categories as numbers, convert dates to days since the first, leave columns out "
+            f"(--drop-columns {','.join(words)}), or name one as the label column (--label-column)."
         )
         raise DataFileError(f"{path} has {which}. {advice}")
     if not file.metadata.num_rows:

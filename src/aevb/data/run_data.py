@@ -1,6 +1,7 @@
 """The data of a run, split into training and held-out rows."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,8 +24,11 @@ MAX_ROWS = 10_000  # held-out rows, and rows shown, of data larger than memory
 POLARITIES = ("ink", "light")
 _TEXT = str | None
 _SHAPE = list | tuple | None
-_WORDS = {str: "text", _TEXT: "text", _SHAPE: "two whole numbers", bool: "true or false"}
-_KINDS: dict[str, Any] = {"source": str, "label_column": _TEXT, "image_shape": _SHAPE, "drop_missing": bool}
+_NAMES = list | tuple
+_WORDS = {str: "text", _TEXT: "text", _SHAPE: "two whole numbers", _NAMES: "a list of names", bool: "true or false"}
+_KINDS: dict[str, Any] = {
+    "source": str, "label_column": _TEXT, "drop_columns": _NAMES, "image_shape": _SHAPE, "drop_missing": bool
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class DataSettings:
         binarization: How grey levels become binary; None: unchanged.
         test_fraction: Fraction of the rows that is held out; ignored for data with a published split.
         label_column: Column of labels in a `.csv` or `.parquet` file.
+        drop_columns: Names of columns of such a file to leave out.
         image_shape: (height, width).
         polarity: How images are drawn: ``"light"`` if large values are light, ``"ink"`` if they are dark; None: ink for
             the published data sets of handwriting and clothes, else light.
@@ -47,6 +52,7 @@ class DataSettings:
     binarization: str | None = None
     test_fraction: float = 0.1
     label_column: str | None = None
+    drop_columns: Sequence[str] = ()
     image_shape: tuple[int, int] | None = None
     polarity: str | None = None
     drop_missing: bool = False
@@ -57,6 +63,8 @@ class DataSettings:
             value = getattr(self, name)
             if not (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))):
                 raise ValueError(f"{name}={shown(value)} is not allowed. Give {_WORDS[kind]}.")
+        if not all(isinstance(name, str) for name in self.drop_columns):
+            raise ValueError(f"drop_columns={shown(self.drop_columns)} is not allowed. Give a list of names.")
         if not self.source:
             raise ValueError("source='' is not allowed. Give the name of a data set, or a path.")
         if self.binarization is not None:
@@ -119,10 +127,14 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> RunData:
     if settings.image_shape is not None:
         height, width = settings.image_shape
         height_and_width = (height, width)
-    if (tables := large_tables(settings.source, settings.label_column)) is not None:
+    if (tables := large_tables(settings.source, settings.label_column, settings.drop_columns)) is not None:
         return _prepare_large(settings, tables, height_and_width)
     dataset = open_dataset(
-        settings.source, label_column=settings.label_column, image_shape=height_and_width, report=report
+        settings.source,
+        label_column=settings.label_column,
+        drop_columns=settings.drop_columns,
+        image_shape=height_and_width,
+        report=report,
     )
     dataset = _drawn(dataset, settings)
     if settings.drop_missing:
@@ -201,7 +213,7 @@ def _num_test(settings, num_rows):
     return num_test
 
 
-def large_tables(source: str, label_column: str | None = None):
+def large_tables(source: str, label_column: str | None = None, drop_columns: Sequence[str] = ()):
     """Return the tables of data that do not fit into memory; None for other data."""
     from aevb.data.training_data import is_large
 
@@ -209,7 +221,7 @@ def large_tables(source: str, label_column: str | None = None):
     may_be_large = ending_of(path) in (".npy", ".npz", ".parquet") or path.is_dir()
     if source in DATASETS or not path.exists() or not may_be_large or is_image_folder(path):
         return None
-    tables = own_tables(path, label_column)
+    tables = own_tables(path, label_column, drop_columns)
     return tables if is_large(tables) else None
 
 

@@ -1,0 +1,113 @@
+"""Rows of data for the model of a run: its columns, in its order, and what names a row."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from aevb.cli.console import InputError, is_about_input
+from aevb.cli.run_folder import Run
+
+
+def read_rows(run: Run, data: str, *, is_raw: bool = False):
+    """Return the rows of data for the model of a run: binarized like its training data, or as they are (`is_raw`).
+
+    Raises:
+        ValueError: Naming the data and what is wrong.
+    """
+    return read_named_rows(run, data, is_raw=is_raw)[0]
+
+
+def read_named_rows(run: Run, data: str, *, is_raw: bool = False, may_lack: bool = False):
+    """Return rows as :func:`read_rows` does, and the names of pictures and the labels of rows, by column.
+
+    With `may_lack`, columns that the file lacks are missing values.
+    """
+    import numpy as np
+
+    from aevb.data import binarize, open_dataset
+
+    label_column, drop_columns = _label_column(run, data), _drop_columns(run, data)
+    left_out = (label_column, *drop_columns)
+    added = _added(run, data, left_out) if may_lack else ()
+    with naming(data):
+        _check_columns(run, data, left_out, added)
+    dataset = open_dataset(data, label_column=label_column, drop_columns=drop_columns)
+    how = "grey" if is_raw else run.data.binarization or "grey"
+    rows, columns = dataset.rows, dataset.columns
+    if added and columns:
+        rows, columns = np.pad(rows, ((0, 0), (0, len(added))), constant_values=np.nan), (*columns, *added)
+    with naming(data):
+        rows = _in_order(rows, columns, run.columns)
+        rows = binarize(rows, "static" if how == "dynamic" else how, run.data.seed)
+    return rows, _row_names(run, data, dataset)
+
+
+def _row_names(run, data, dataset):
+    from aevb.data.image_folder import image_files
+    from aevb.data.own import is_image_folder
+
+    names = {}
+    if is_image_folder(Path(data)):
+        names["file"] = [str(file.relative_to(data)) for file in image_files(Path(data))]
+    if dataset.labels is not None:
+        names[run.data.label_column or "label"] = dataset.labels
+    return names
+
+
+def _drop_columns(run, data):
+    """Return which of the columns that the run leaves out these data have."""
+    from aevb.data.own import columns_of
+
+    columns = columns_of(Path(data)) if run.data.drop_columns else ()
+    return tuple(name for name in run.data.drop_columns if name in columns and name not in run.columns)
+
+
+def _added(run, data, left_out):
+    """Return the columns of the model that a file lacks, if it has others of them; a warning says so."""
+    from aevb.data.own import columns_of
+
+    columns = [column for column in columns_of(Path(data)) if column not in left_out]
+    added = tuple(column for column in run.columns if column not in columns)
+    if not columns or len(added) == len(run.columns):
+        return ()
+    if added:
+        names = ", ".join(map(repr, added))
+        warnings.warn(f"{data} lacks {names}: filled in as missing values in all rows.", stacklevel=3)
+    return added
+
+
+def _check_columns(run, data, left_out, added):
+    """Compare the names of the columns before the file is read: a word in a column too many is not what is wrong."""
+    from aevb.data.own import columns_of
+    from aevb.data.reading import places_of
+
+    columns = [column for column in columns_of(Path(data)) if column not in left_out]
+    if run.columns and columns and columns != [str(number) for number in range(len(columns))]:
+        places_of(run.columns, [*columns, *added], "the file")
+
+
+def _in_order(rows, columns, known):
+    """Return rows with their columns in the order of the training data."""
+    from aevb.data.reading import places_of
+
+    return rows if not (columns and known) else rows[:, places_of(known, columns, "the file")]
+
+
+@contextmanager
+def naming(data: str) -> Iterator[None]:
+    """Name the data in error messages about their contents."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(f"{data}: {error}") if is_about_input(error) else error from None
+
+
+def _label_column(run, data):
+    """Return the run's column of labels if these data have it too."""
+    from aevb.data.own import columns_of
+
+    columns, label = columns_of(Path(data)), run.data.label_column
+    has_names = run.columns and label not in run.columns and not label.isdecimal() if label else False
+    is_there = label in columns and (has_names or len(columns) > run.vae.n_features_in_)
+    return label if is_there else None
