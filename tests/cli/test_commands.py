@@ -259,6 +259,21 @@ def test_errors_are_json_with_the_json_option(tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.filterwarnings("error")
+def test_evaluating_some_rows_of_16_bit_pictures_says_which(folder, tmp_path, capsys):
+    from PIL import Image
+
+    for number, image in enumerate(DIGITS[:6]):
+        Image.fromarray((image * 65535).astype(np.uint16).reshape(8, 8)).save(tmp_path / f"{number}.png")
+    arguments = ["evaluate", str(folder), str(tmp_path), "--rows", "4", "--method", "importance"]
+    assert run([*arguments, "--num-samples", "5"]) == 0
+    said = capsys.readouterr()
+    assert f"4 rows (evenly spread over the rows of {tmp_path}, 6 in all" in said.out
+    assert "Note: " in said.err
+    assert "16-bit" in said.err
+    assert "UserWarning" not in said.err
+
+
 def test_codes_are_written_with_labels_and_file_names(folder, table, tmp_path, capsys):
     from PIL import Image
 
@@ -443,7 +458,8 @@ def test_anomalies_are_ranked_with_their_labels(table, tmp_path, capsys):
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].split() == ["rank", "row", "score", "target"]
     assert shown[1].split()[:2] == ["1", "7"]
-    assert len(shown) == 1 + 3 + 2
+    assert len(shown) == 1 + 3 + 3
+    assert "do not compare rows with different holes" in shown[-2]
     assert run([*arguments[:-1], str(tmp_path / "ranked.npy")]) == 2  # before any work
     assert "its name must end in .csv" in capsys.readouterr().err
 
@@ -491,6 +507,7 @@ def test_imputing_keeps_labels_and_counts_what_it_filled_in(table, tmp_path, cap
     assert all(np.isfinite(float(row["ash"])) for row in filled)
 
 
+@pytest.mark.thorough
 def test_columns_left_out_by_a_run_are_left_out_of_other_files(tmp_path, capsys):
     frame = load_wine(as_frame=True).data.assign(who="somebody", where="there")
     frame.to_csv(tmp_path / "wine.csv", index=False)

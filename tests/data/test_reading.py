@@ -137,8 +137,10 @@ def test_a_density_on_columns_with_few_values_gives_a_warning_that_names_them():
     with pytest.warns(UserWarning, match=r"2 of 4 columns \('visits', 'sex'\) take few values.*dequantize") as caught:
         read_training_data(X, "auto", columns=["age", "visits", "sex", "height"])
     assert len(caught) == 1
-    with pytest.warns(UserWarning, match=r"columns \('1', '2'\)"):
+    with pytest.warns(UserWarning, match=r"columns \('1', '2'\).* Leave them out, or add noise to them in Python"):
         read_training_data(X, "auto")
+    with pytest.warns(UserWarning, match=r"mean little\. Add noise to them in Python.*dequantize"):  # all of them
+        read_training_data(X[:, 1:3], "gaussian")
     read_training_data(X, "auto", own_decoder=True)  # whose p(x|z) may be discrete
     read_training_data(dequantize(X), "auto")
     ink = np.round(255 * rng.random((200, 6)) * rng.integers(0, 2, (200, 6))).astype(np.uint8)

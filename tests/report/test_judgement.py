@@ -33,6 +33,8 @@ def test_a_better_baseline_is_named_if_it_is_better_by_two_standard_errors(advan
     metrics = {"held_out_log_likelihood": LIKELIHOOD, "baselines": {"models": models}, "active_units": ACTIVE}
     said = " ".join(judge(metrics))
     assert ("Gaussian mixture (2 components) with" in said) == is_said
+    metrics["baselines"]["discrete_columns"] = 1  # whose densities are unbounded
+    assert judge(metrics) == []
 
 
 def test_log_p_is_compared_with_baselines_and_not_the_bound():

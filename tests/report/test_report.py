@@ -73,6 +73,9 @@ def test_the_gap_is_that_of_the_same_rows(vae, written):
     assert metrics["gap"] == pytest.approx(np.mean(values - bounds), abs=1e-4)
     assert metrics["gap_std_error"] == pytest.approx(np.std(values - bounds, ddof=1) / np.sqrt(75), abs=1e-4)
     assert metrics["lower_bound"] == pytest.approx(bounds.mean(), abs=1e-4)
+    page = (written / "report.html").read_text(encoding="utf-8")
+    assert metrics["gap_is_within_error"] == (abs(metrics["gap"]) <= 2 * metrics["gap_std_error"])
+    assert metrics["gap_is_within_error"] == ("zero within its error" in page)
 
 
 def test_the_gap_of_some_rows_does_not_mix_in_others(vae, monkeypatch):

@@ -28,7 +28,8 @@ def anomalies(
 
     Args:
         run: Folder of the run.
-        data: Name of a data set, or a file, as for `aevb fit`. Of rows with missing values what was observed counts.
+        data: Name of a data set, or a file, as for `aevb fit`. Only the observed values of a row count: rows with
+            different missing values are not comparable.
         method: bound (the lower bound of log p(x)), or log p(x) itself by one of the methods of `aevb evaluate`.
         num_samples: Draws of z for each row; 10 for the bound and 1000 for the others if it is not given.
         top: How many rows to show.
@@ -37,6 +38,8 @@ def anomalies(
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
+    import numpy as np
+
     console = Console(quiet, json)
     if output is not None:
         check_output(output, ".csv")
@@ -57,6 +60,11 @@ def anomalies(
         console.say(line)
     what = "minus the lower bound of log p(x)" if method == "bound" else f"minus log p(x) by {method}"
     console.say(f"Scores are {what}, in nats. Rows are counted from 0.")
+    if np.isnan(rows).any():
+        console.say(
+            "Some rows have missing values. A score is that of the observed values, so rows with fewer of them have "
+            "fewer terms: do not compare rows with different holes."
+        )
     facts = {"rows": len(table), "method": method, "num_samples": num_samples, "strangest": table[:top]}
     console.end(f"Wrote {len(table):,} rows, the strangest first, to {output}", {"output": output, **facts})
 

@@ -41,12 +41,15 @@ def evaluate(
     console = Console(quiet, json)
     opened = open_run(run)
     opened.vae.progress = console.shows_progress and not json
-    with waiting("Reading the data"):
+    with waiting("Reading the data"), console.notes():
         from aevb.report.measures import UNIT, log_likelihood, lower_bound, some, unit
 
         run_data = opened.load_data()
         X = run_data.test if data is None else read_rows(opened, data)
         split = run_data.split if data is None else f"all rows of {data}"
+        if len(X) > rows:
+            what = f"the held-out rows ({split})" if data is None else f"the rows of {data}"
+            split = f"evenly spread over {what}, {len(X):,} in all"
         X = some(X, rows)
     with waiting("Estimating"), console.notes(), naming(data or "held-out rows"):
         found = {"log_likelihood": log_likelihood(opened.vae, X, method, num_samples)}
@@ -67,7 +70,8 @@ def evaluate(
             error += f", ± {numbers['std_error_of_sampling']:.3f} from sampling z"
         console.say(f"{name.replace('_', ' '):15} {numbers['value']:10.2f}  {error}  ({numbers['estimator']})")
     if "gap" in (likelihood := found["log_likelihood"]):
-        console.say(f"{'gap':15} {likelihood['gap']:10.2f}  ± {likelihood['gap_std_error']:.2f} over rows")
+        zero = " (zero within its error)" if likelihood["gap_is_within_error"] else ""
+        console.say(f"{'gap':15} {likelihood['gap']:10.2f}  ± {likelihood['gap_std_error']:.2f} over rows{zero}")
     kind = "" if run_data.binarization == "none" or origin["unit"] != UNIT else f"; {run_data.binarization} data"
     console.say(f"Averages over {len(X):,} rows ({split}{kind}), in {origin['unit']}.")
     console.end(f"Results are in {path}", {"output": path, **found})

@@ -102,7 +102,7 @@ def learn(
             write_config(folder, {"run": told, "data": table, "model": written(model)})
         with one_interruption() as interruptions:
             _fit_and_save(vae, run_data, folder, saving, console, interruptions)
-        with waiting("Measuring and drawing", after=0.5):
+        with waiting("Measuring, comparing and drawing", after=0.5, says=console.shows_progress), console.notes():
             metrics = fill(folder, vae, run_data, data.seed, command, explorer=explorer)
     except KeyboardInterrupt as error:
         return _give_up(folder, goes_on, getattr(error, "__notes__", ()), console)

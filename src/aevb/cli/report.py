@@ -15,15 +15,15 @@ def report(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
+    console = Console(quiet, json)
     opened = open_run(run)
-    with waiting("Measuring and drawing"):
+    with waiting("Measuring and drawing"), console.notes():
         from aevb import runs
         from aevb.report.report import write_results
 
         runs.write_history(run, opened.vae.history_)
         metrics = write_results(run, opened.vae, opened.load_data(), opened.data.seed, command=opened.command)
     path = run / "report.html"
-    console = Console(quiet, json)
     for warning in metrics["warnings"]:
         console.warn(warning)
     console.end(f"The report is {path}", {"output": path, **metrics})
@@ -39,7 +39,7 @@ def plot(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
     """
     opened = open_run(run)
     console = Console(quiet, json)
-    with waiting("Drawing"):
+    with waiting("Drawing"), console.notes():
         from aevb.report.pictures import PICTURES, draw_pictures
 
         names = draw_pictures(opened.vae, opened.load_data(), run, opened.data.seed)

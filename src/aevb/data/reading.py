@@ -192,11 +192,12 @@ def check_density(reading: Reading, low: np.ndarray, high: np.ndarray, sample: n
     if found.size > (sample.shape[1] // 2 if reading.are_levels else 0):  # some pixels of photographs hardly vary
         names = ", ".join(repr(str(number if columns is None else columns[number])) for number in found[:5])
         more = ", ..." if found.size > 5 else ""
-        instead = "likelihood='bernoulli', which suits ink on paper, or " if reading.are_levels else ""
+        instead = "Use likelihood='bernoulli', which suits ink on paper" if reading.are_levels else "Leave them out"
+        instead = "Add" if found.size == sample.shape[1] and not reading.are_levels else f"{instead}, or add"
         warnings.warn(
             f"X: {found.size} of {sample.shape[1]} columns ({names}{more}) take few values, and likelihood="
-            f"{reading.likelihood!r} is a density, unbounded there: score and log_likelihood mean little. Leave these "
-            f"columns out, or use {instead}aevb.data.dequantize(X).",
+            f"{reading.likelihood!r} is a density, unbounded there: score and log_likelihood mean little. "
+            f"{instead} noise to them in Python before training: aevb.data.dequantize(X).",
             UserWarning,
             stacklevel=2,
         )

@@ -70,8 +70,11 @@ def _worse_than_nothing(own, other):
 
 
 def _better_baselines(metrics):
-    """Name the best simple model if it is better than this one by more than two standard errors."""
-    if "baselines" not in metrics:
+    """Name the best simple model if it is better than this one by more than two standard errors.
+
+    Densities of columns that take few values are not compared: the narrowest peaks would win.
+    """
+    if "baselines" not in metrics or metrics["baselines"].get("discrete_columns"):
         return None
     own = metrics["held_out_log_likelihood"]
     name, best = max(metrics["baselines"]["models"].items(), key=lambda model: model[1]["value"])

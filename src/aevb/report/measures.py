@@ -4,6 +4,7 @@ import jax
 import numpy as np
 
 from aevb.data.checks import minus
+from aevb.data.kinds import discrete_columns, sample_rows
 from aevb.data.run_data import RunData
 from aevb.explorer.active import active_latents
 from aevb.inference.baselines import fit_baselines, is_comparable
@@ -109,6 +110,7 @@ def _described(vae, rows, estimate):
         bounds = np.asarray(vae._bound_terms(rows, NUM_SAMPLES).lower_bound, np.float64)
         gaps = np.asarray(estimate.values, np.float64) - bounds
         found |= {"lower_bound": float(bounds.mean()), "gap": float(gaps.mean()), "gap_std_error": _std_error(gaps)}
+        found["gap_is_within_error"] = bool(abs(found["gap"]) <= 2 * found["gap_std_error"])
     return found
 
 
@@ -168,7 +170,9 @@ def _baselines(vae, run_data, rows, own, seed):
         }
         for name, values in found.values.items()
     }
-    return {"baselines": {"models": values, "rows": len(rows), "unit": unit(vae, run_data)}}
+    num_discrete = len(discrete_columns(sample_rows(train)))
+    facts = {"rows": len(rows), "unit": unit(vae, run_data), "discrete_columns": num_discrete}
+    return {"baselines": {"models": values, **facts}}
 
 
 def _active(vae, run_data):

@@ -42,7 +42,7 @@ class ShareDone:
         self._bar.update(self._task, completed=max(share, self._bar.tasks[self._task].completed))
 
 
-LINE_SECONDS = 10.0  # between two lines outside a terminal
+LINE_SECONDS = 5.0  # between two lines outside a terminal
 
 
 class Progress:
@@ -72,7 +72,7 @@ class Progress:
         )
         self._prints_lines = bool(enabled) and not self._console.is_terminal
         self._total, self._done, self._first = total, done, None  # end of the first chunk, which includes compilation
-        self._last_line = time.perf_counter()
+        self._last_line, self._has_printed = time.perf_counter(), False
         self._task = self._bar.add_task("learning", total=total, completed=done, rate="", objective="")
 
     def __enter__(self) -> "Progress":
@@ -97,6 +97,8 @@ class Progress:
     def end(self) -> None:
         """Show the work as complete."""
         with self._ignore_closed_output():
+            if self._prints_lines and self._has_printed:
+                print(f"learning: done after {self._done:,} samples", file=self._console.file, flush=True)
             self._bar.update(self._task, total=self._bar.tasks[self._task].completed)
 
     def note(self, message: str) -> None:
@@ -113,7 +115,7 @@ class Progress:
             self._prints_lines, self._bar.disable = False, True
 
     def _say_line(self, objective):
-        self._last_line = now = time.perf_counter()
+        self._last_line, self._has_printed = (now := time.perf_counter()), True
         start, done_then = self._first or (now, self._done)
         rate = (self._done - done_then) / (now - start) if self._done > done_then else None
         share = f" ({self._done / self._total:.0%})" if self._total else ""
