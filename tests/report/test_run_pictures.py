@@ -2,6 +2,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.image import imread
 
 from aevb.inference.diagnostics import ActiveUnits
@@ -9,7 +10,9 @@ from aevb.report.columns import column_histograms, column_reconstructions
 from aevb.report.nearest import nearest_rows
 from aevb.report.pictures import _of_each_label
 from aevb.report.references import independent_gaussians
+from aevb.report.traversal import traversals
 from aevb.report.units import active_units
+from aevb.tasks import Traversal
 
 X = np.random.default_rng(0).normal(size=(60, 23))
 
@@ -50,3 +53,14 @@ def test_independent_gaussians_agree_with_scipy():
 
     expected = norm(X[:40].mean(0), X[:40].std(0)).logpdf(X[40:]).sum(axis=1).mean()
     assert independent_gaussians(X[:40], X[40:]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("divergences", "unit"), [(None, "variance"), (np.ones(2), "nats")])
+def test_traversals_say_what_they_are_ranked_by(tmp_path, monkeypatch, divergences, unit):
+    said, text = [], Axes.text
+    monkeypatch.setattr(Axes, "text", lambda self, x, y, s, **style: said.append(s) or text(self, x, y, s, **style))
+    found = Traversal(np.array([1, 0]), np.array([0.9, 0.1]), np.linspace(-2.5, 2.5, 11), np.zeros((2, 11, 4)))
+    model = {"likelihood_": "bernoulli", "scale_": 1.0, "_learner_kind": SimpleNamespace(needs_encoder=True)}
+    vae = SimpleNamespace(traverse=lambda rows, size: found, _divergences=lambda rows: divergences, **model)
+    traversals(vae, tmp_path / "traversals.png", X[:3, :4], (2, 2))
+    assert f"0.90 {unit}" in said
