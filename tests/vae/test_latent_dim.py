@@ -153,6 +153,7 @@ def test_own_held_out_rows_and_files_larger_than_memory(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:No latent variable is active")  # right, for independent columns
 def test_three_factors_are_found_and_noise_has_none_by_default():
     """All defaults, seeds 0 to 4: 2 to 4 latent variables for three factors, 1 for independent columns.
 
