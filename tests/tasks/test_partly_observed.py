@@ -136,7 +136,7 @@ def test_rows_without_observed_values_are_counted(vae):
         ranking = vae.rank_anomalies(nothing)
     assert not np.signbit(ranking.scores[1:]).any()
     np.testing.assert_array_equal(ranking.scores[1:], 0)
-    with pytest.warns(UserWarning, match="1 of 1 row has no observed value"):
+    with pytest.warns(UserWarning, match="1 of 1 rows has no observed value"):
         vae.log_likelihood(nothing[1:2], num_samples=10)
 
 

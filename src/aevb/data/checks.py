@@ -57,10 +57,10 @@ def warn_about_empty_rows(X: np.ndarray) -> None:
     """Warn of rows (n, D) in which all values are missing: log p of no values is 0, so they look likely."""
     num_empty = np.count_nonzero(np.isnan(X).all(axis=1)) if np.issubdtype(X.dtype, np.floating) else 0
     if num_empty:
-        have = "row has" if num_empty == 1 else "rows have"
+        have = "has" if num_empty == 1 else "have"
         warnings.warn(
-            f"X: {num_empty:,} of {len(X):,} {have} no observed value, and 0 nats: as if very likely. Leave such rows "
-            "out of averages and rankings.",
+            f"X: {num_empty:,} of {len(X):,} rows {have} no observed value, and 0 nats: as if very likely. Leave such "
+            "rows out of averages and rankings.",
             UserWarning,
             stacklevel=3,
         )

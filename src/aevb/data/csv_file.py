@@ -233,8 +233,8 @@ def _no_numbers(words, form):
     elif ";" in cell or "\t" in cell:
         advice = "separate the cells of all lines with commas, or all with semicolons"
     others = [f"{name!r} (line {words[place][0]}: {words[place][1][:40]!r})" for place, name in names.items()][1:]
-    also = f", nor is what column{'s' * (len(others) > 1)} {', '.join(others)} contain{'s' * (len(others) == 1)}"
-    return f"line {line}, {column}: {cell[:40]!r} is not a number{also if others else ''}; {advice}."
+    also = f"; other such columns: {', '.join(others)}" if others else ""
+    return f"line {line}, {column}: {cell[:40]!r} is not a number{also}; {advice}."
 
 
 def _place(form, column):
