@@ -92,7 +92,7 @@ def test_draws_do_not_repeat_beyond_the_integers_of_float32(vae, monkeypatch):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda vae: vae.impute(np.full((2, 8), np.inf)), "NaN and infinity are not allowed"),
+        (lambda vae: vae.impute(np.full((2, 8), np.inf)), "infinity is not allowed here"),
         (lambda vae: vae.impute(np.full((2, 8), 2.0)), r"expects values in \[0, 1\]"),
         (lambda vae: vae.impute(np.zeros((2, 8)), method="hmcc"), "Did you mean 'hmc'"),
         (lambda vae: vae.impute(np.zeros((2, 8)), num_draws=-1), "num_draws=-1"),

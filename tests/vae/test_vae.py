@@ -539,7 +539,11 @@ def with_value(value, dtype=float):
     ("X", "arguments", "words"),
     [
         (with_value(np.nan), {}, r"X: the value at row 7, column 2 is nan .*drop or fill"),
-        (with_value(-np.inf), {}, r"X: the value at row 7, column 2 is -inf .*drop or fill"),
+        (
+            with_value(-np.inf),
+            {},
+            r"X: the value at row 7, column 2 is -inf .*infinity is not allowed.*drop those rows",
+        ),
         (with_value(1e39), {}, r"row 7, column 2 is 1e\+39 .*float32.*rescale"),
         (with_value("red", object), {}, r"row 7, column 2 is 'red', not a number .*OneHotEncoder"),
         (BINARY * 2, {"likelihood": "bernoulli"}, r"row 0, column \d is 2.0 .*\[0, 1\].*divide pixels by 255"),
