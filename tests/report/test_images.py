@@ -58,7 +58,7 @@ def test_manifold_shows_decoder_means_with_z1_to_the_right_and_z2_upwards(vae, t
 
 def test_manifold_needs_a_plane(vae, tmp_path, monkeypatch):
     monkeypatch.setattr(vae, "latent_dim_", 3)
-    with pytest.raises(ValueError, match="latent_dim=2, not 3"):
+    with pytest.raises(ValueError, match="latent_dim=2, but this one has 3"):
         manifold(vae, tmp_path / "manifold.png", (8, 8))
     assert not list(tmp_path.iterdir())
 

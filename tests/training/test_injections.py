@@ -90,7 +90,7 @@ def test_in_noise_weights_and_memory(seed, tmp_path, monkeypatch):
     generator = np.random.default_rng(seed)
     kind, step, lasts = seed % 4, int(generator.integers(EPOCHS * STEPS)), bool(generator.random() < 0.5)
     limit = 0.0 if lasts else LEARNING_RATE / 3  # otherwise two halvings help
-    names_step = re.compile(rf"at step {step}, with rows? \d.*halved")
+    names_step = re.compile(rf"at step {step}, with rows? \d.*[Hh]al(ved|ving)")
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         if lasts and step < CHUNK:  # nothing was learned before

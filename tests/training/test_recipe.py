@@ -56,7 +56,7 @@ def test_the_learning_rate_is_reduced_from_the_best_state_until_the_run_ends(jud
     learner, state = start()
     trained = train_on(learner, state, feed_of(num_held_out=10), key=KEY, max_epochs=50, patience=Patience(2, 2))
     assert trained.stopped_because == "converged"
-    assert len(trained.history) == 9  # 2 and 2 in vain, 1 and 2 in vain, 2 in vain
+    assert len(trained.history) == 9  # 2 and 2 without gain, 1 and 2 without gain, 2 without gain
     assert (trained.best_bound, trained.best_path) == (-1.0, (2, 1))
     assert trained.state.learning_rate == pytest.approx(1e-2 * REDUCTION)
 
@@ -129,7 +129,7 @@ def test_the_warm_up_lets_codes_into_use(monkeypatch):
         return loop._judge(learner, feed.source, feed.train_rows, KEY, state)["validation_kl_divergence"]
 
     plain = train_on(learner, state, feed, key=KEY, max_epochs=50).state
-    assert divergence(recipe.warm_up(learner, state, feed, KEY)) > divergence(plain) + 0.5
+    assert divergence(recipe.warm_up(learner, state, feed, KEY).state) > divergence(plain) + 0.5
 
 
 @pytest.fixture

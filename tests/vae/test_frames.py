@@ -67,7 +67,7 @@ def test_draws_and_denoised_rows_are_frames(vae):
     assert found.draws.shape == (3, 4, 3)
     assert vae.denoise(FRAME[:4], level=0.5, method="importance").index.tolist() == FRAME.index[:4].tolist()
     assert vae.traverse(FRAME, num=3).means.shape == (2, 3, 3)  # pictures stay arrays
-    assert vae.interpolate(X[0], X[1], 3).shape == (3, 3)
+    assert vae.interpolate(FRAME.iloc[0], FRAME.iloc[1], 3).shape == (3, 3)
 
 
 @pytest.mark.parametrize("frame", [FRAME[["c", "a", "b"]], pl.DataFrame(FRAME[["b", "c", "a"]].to_dict("list"))])

@@ -49,8 +49,8 @@ def _posterior_mean(recognition, x):
     return recognition(x).mean
 
 
-def warm_up(learner, state, feed: Resident, key: Array):
-    """Return the state after a thousand steps with a tenth of the KL term.
+def warm_up(learner, state, feed: Resident, key: Array) -> Trained:
+    """Train for a thousand steps with a tenth of the KL term.
 
     A model stays collapsed because its codes have a cost before the decoder has learned to use them.
     (Bowman et al., "Generating sentences from a continuous space", 2016, section 3.1.)
@@ -58,7 +58,7 @@ def warm_up(learner, state, feed: Resident, key: Array):
     tempered = replace(learner, estimator=_tempered(learner.estimator))
     rows = -(-WARM_UP_STEPS // (feed.plan.num_steps * feed.plan.num_chunks))
     without = replace(feed, validation_rows=None)
-    return train_on(tempered, state, without, key=key, max_epochs=rows * feed.epochs_per_row).state
+    return train_on(tempered, state, without, key=key, max_epochs=rows * feed.epochs_per_row)
 
 
 @cache  # one function per estimator, so that its compiled program is reused

@@ -706,9 +706,11 @@ class VAE(SilentCopies, TaskMethods, ClassNamePrefixFeaturesOutMixin, Transforme
             return learner, trained
         if self._learner_kind.follows_estimator and is_collapsed(learner, trained, feed):
             other = keys._replace(init=jax.random.fold_in(keys.init, 1))
-            state = warm_up(learner, self._start(units, other, feed, linear=False)[1], feed, keys.choice)
+            warm = warm_up(learner, self._start(units, other, feed, linear=False)[1], feed, keys.choice)
+            if warm.stopped_because == "interrupted":
+                return learner, replace(trained, stopped_because="interrupted")
             options = {"max_epochs": budget.max_epochs, "patience": budget.patience, "progress": self._shows_progress}
-            again = train_on(learner, state, feed, key=jax.random.fold_in(keys.train, 1), **options)
+            again = train_on(learner, warm.state, feed, key=jax.random.fold_in(keys.train, 1), **options)
             is_better = trained.best_bound is None or (again.best_bound or -np.inf) > trained.best_bound
             trained = again if is_better else replace(trained, stopped_because=again.stopped_because)
             if again.stopped_because != "interrupted" and is_collapsed(learner, trained, feed):
