@@ -198,7 +198,8 @@ def test_local_variables_by_an_encoder_and_row_by_row(options):
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # ArviZ announces its next version
-def test_the_result():
+def test_the_result(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # ArviZ writes there when imported
     fitted = fit(log_joint, max_steps=500)
     assert fitted.sample(7).shape == (7, SIZE)
     np.testing.assert_array_equal(fitted.sample(7), fitted.sample(7))

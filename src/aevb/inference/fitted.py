@@ -104,6 +104,9 @@ class FittedPosterior:
             import arviz
         except ImportError as error:
             raise ImportError("to_arviz() needs ArviZ: pip install 'aevb[arviz]'.") from error
+        except OSError as error:  # importing ArviZ writes to the user's cache folder
+            error.add_note("ArviZ writes to the cache folder when imported. Set XDG_CACHE_HOME to a writable folder.")
+            raise
         draws = self.draws if isinstance(self.draws, dict) else {"variables": self.draws}
         attributes = {
             "inference_library": "aevb",
