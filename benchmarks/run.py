@@ -1,4 +1,4 @@
-"""Time aevb against rival libraries, taking turns in one run; see README.md in this folder."""
+"""Time aevb and other libraries, taking turns in one run; see README.md in this folder."""
 
 import argparse
 import json
@@ -86,7 +86,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--benchmarks", nargs="*", default=list(BENCHMARKS), choices=list(BENCHMARKS))
-    parser.add_argument("--only", nargs="*", default=list(WORKERS), choices=list(WORKERS), help="rivals to time")
+    parser.add_argument("--only", nargs="*", default=list(WORKERS), choices=list(WORKERS), help="libraries to time")
     parser.add_argument("--output", type=Path, default=Path("runs/bench.json"))
     arguments = parser.parse_args()
     results = {name: run(name, arguments.rounds, arguments.only) for name in arguments.benchmarks}
@@ -97,8 +97,8 @@ def main():
 
 def run(benchmark, num_rounds, only):
     title, unit, targets = BENCHMARKS[benchmark]
-    ours, *rivals = targets
-    names = [ours, *(name for name in rivals if name in only)]
+    ours, *others = targets
+    names = [ours, *(name for name in others if name in only)]
     workers = {name: Worker(name) for name in names}
     rates = {name: [] for name in names}
     for number in range(num_rounds):

@@ -11,12 +11,12 @@ CACHE = Path(__file__).resolve().parents[1] / ".cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-# NumPyro orders a distribution's arrays by a set of strings: in another order, compiled programs are not reused.
+# NumPyro orders a distribution's arrays by a set of strings: if the order differs, compiled programs are not reused.
 os.environ.setdefault("PYTHONHASHSEED", "0")
 
-# Most of the time goes into compiling hundreds of small programs that run once. In the workers of the default tests XLA
-# therefore optimizes little, which makes that 3.5 times faster, and each worker keeps to one thread, or they fight over
-# the cores. `make test-slow` and a call with -n0 compile as users do; XLA_FLAGS="" makes the default tests do so too.
+# Most of the time is spent compiling hundreds of small programs that run once. In the workers of the default tests, XLA
+# therefore optimizes little, which makes that 3.5 times faster, and each worker uses one thread, so that they do not
+# compete for cores. `make test-slow` and `pytest -n0` compile as users do; the default tests do with XLA_FLAGS="".
 QUICK_TO_COMPILE = [
     "--xla_cpu_multi_thread_eigen=false",
     "--xla_backend_optimization_level=0",
@@ -28,11 +28,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
 
 
-SHIFT = int(os.environ.get("AEVB_TEST_SEED", "0"))  # other seeds for all tests, to look for those that fail by chance
+SHIFT = int(os.environ.get("AEVB_TEST_SEED", "0"))  # shifts the seeds of all tests, to find those that pass by luck
 
 
 def pytest_configure():
-    """Shift the seeds that stand in the tests, and none of the package's own."""
+    """Shift the seeds in the tests, but not those of the package itself."""
     if SHIFT:
         import jax
         import numpy as np
@@ -42,23 +42,23 @@ def pytest_configure():
 
 
 def _shifted(function):
-    def of_seed(seed=None, *arguments, **keywords):
+    def shifted(seed=None, *arguments, **keywords):
         if isinstance(seed, int) and sys._getframe(1).f_code.co_filename.startswith(TESTS):
             seed += 1_000_003 * SHIFT
         return function(seed, *arguments, **keywords)
 
-    return of_seed
+    return shifted
 
 
 def pytest_collection_finish():
-    """What was imported is not looked through for garbage again and again, and what tracing leaves seldom."""
+    """Exclude imported objects from garbage collection, and collect what tracing leaves less often."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)
 def _float64(request):
-    """`@pytest.mark.float64` gives a test 64-bit arrays and leaves the others in 32 bits."""
+    """`@pytest.mark.float64` gives a test 64-bit arrays; all others use 32 bits."""
     if request.node.get_closest_marker("float64") is None:
         yield
     else:
@@ -70,7 +70,7 @@ def _float64(request):
 
 @pytest.fixture
 def gradient_and_differences():
-    """A function that returns the gradient of ``bound(vector, noise)`` and central differences, by one program."""
+    """A function that returns the gradient of ``bound(vector, noise)`` and central differences, in one program."""
     import jax
     import numpy as np
 

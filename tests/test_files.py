@@ -8,7 +8,7 @@ from aevb.files import digest, parse_json, plain, sealed, unsealed, written_whol
 SEALED = '{\n "sha256": "bc7aa1e72a959be77258bdaccbccee1ea0a7095ce1412ea93825c9e8aad5c3ed",\n "a": [\n  1\n ]\n}'
 
 
-def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_name_after(tmp_path, monkeypatch):
+def test_a_file_is_synced_before_it_is_renamed_and_its_folders_after(tmp_path, monkeypatch):
     seen, names = [], {}
 
     def watched(name):
@@ -31,13 +31,13 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_name_after(tmp_pat
         assert scratch.name == f".note.txt.{os.getpid()}"
         seen.clear()
     steps = ["open", "fsync", "close"]
-    folders = [tmp_path / "some" / "folder", tmp_path / "some", tmp_path]  # the new ones are names in the old one
+    folders = [tmp_path / "some" / "folder", tmp_path / "some", tmp_path]  # a new folder is an entry in its parent
     expected = [(step, str(scratch)) for step in [*steps, "replace"]]
     assert seen == expected + [(step, str(folder)) for folder in folders for step in steps]
     assert (tmp_path / "some" / "folder" / "note.txt").read_text() == "hello"
 
 
-def test_a_block_that_fails_leaves_what_was_there(tmp_path):
+def test_a_failing_block_leaves_the_old_file_unchanged(tmp_path):
     path = tmp_path / "note.txt"
     path.write_text("old")
     with pytest.raises(ZeroDivisionError), written_whole(path) as scratch:  # noqa: PT012
@@ -47,7 +47,7 @@ def test_a_block_that_fails_leaves_what_was_there(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["note.txt"]
 
 
-def test_a_file_that_cannot_be_made_safe_is_closed_and_gone(tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_synced_is_closed_and_removed(tmp_path, monkeypatch):
     closed = []
     close = os.close
     monkeypatch.setattr(os, "close", lambda number: (closed.append(number), close(number)))
@@ -63,8 +63,8 @@ def test_hashes():
     assert digest(b"abc", "md5") == "900150983cd24fb0d6963f7d28e17f72"
 
 
-def test_a_sealed_text_is_written_in_one_way_only():
-    """Other versions read it: a change of this text is a change of the format."""
+def test_the_sealed_text_of_a_document_does_not_change():
+    """Other versions read it: a change of this text would be a change of the format."""
     assert sealed({"a": [1]}) == SEALED
     assert unsealed(SEALED) == {"a": [1]}
     with pytest.raises(ValueError, match="not JSON compliant"):
@@ -74,16 +74,16 @@ def test_a_sealed_text_is_written_in_one_way_only():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[\n 1\n]", "it is not as it was written: damaged, or changed by hand."),
-        (SEALED.replace("\n", "\n "), "it is not as it was written: damaged, or changed by hand."),
-        (SEALED.replace("  1", "  2"), "its checksum is wrong: it is damaged, or was changed by hand."),
-        (SEALED.replace("bc7", "bd7"), "its checksum is wrong: it is damaged, or was changed by hand."),
-        (SEALED[:77], "its checksum is wrong: it is damaged, or was changed by hand."),
-        (SEALED.replace("\n ]", "\r ]"), "its checksum is wrong: it is damaged, or was changed by hand."),
-        ('{\n "a": 1\n}', "it is not as it was written: damaged, or changed by hand."),
+        ("[\n 1\n]", "its contents have changed: it is damaged, or was edited by hand."),
+        (SEALED.replace("\n", "\n "), "its contents have changed: it is damaged, or was edited by hand."),
+        (SEALED.replace("  1", "  2"), "its checksum is wrong: it is damaged, or was edited by hand."),
+        (SEALED.replace("bc7", "bd7"), "its checksum is wrong: it is damaged, or was edited by hand."),
+        (SEALED[:77], "its checksum is wrong: it is damaged, or was edited by hand."),
+        (SEALED.replace("\n ]", "\r ]"), "its checksum is wrong: it is damaged, or was edited by hand."),
+        ('{\n "a": 1\n}', "its contents have changed: it is damaged, or was edited by hand."),
     ],
 )
-def test_texts_that_are_not_as_they_were_sealed(text, words, monkeypatch):
+def test_changed_sealed_texts_are_refused(text, words, monkeypatch):
     monkeypatch.setattr("aevb.files.parse_json", lambda _: pytest.fail("it was parsed"))
     with pytest.raises(ValueError, match=r".") as error:
         unsealed(text)
@@ -91,7 +91,7 @@ def test_texts_that_are_not_as_they_were_sealed(text, words, monkeypatch):
 
 
 def sealed_by_hand(text):
-    """Give a text a right checksum, whatever it says."""
+    """Give a text a valid checksum."""
     return text.replace('"sha256": ""', f'"sha256": "{digest(text.encode())}"')
 
 
@@ -107,7 +107,7 @@ def sealed_by_hand(text):
         ("[1234567890123456789012.5e999]", "the number 12345678901234567890 is not finite."),
     ],
 )
-def test_texts_that_are_refused(text, words):
+def test_invalid_json_is_refused(text, words):
     for parse, refused in ((parse_json, text), (unsealed, sealed_by_hand(f'{{\n "sha256": "",\n "a": {text}}}'))):
         with pytest.raises(ValueError, match=r".") as error:
             parse(refused)
@@ -126,7 +126,7 @@ def test_json():
     }
 
 
-def test_numbers_become_json_and_what_is_none_becomes_null():
+def test_numpy_numbers_become_json_and_nan_becomes_null():
     value = {"a": (np.int64(1), np.float32(0.5)), "b": np.arange(2), "c": [float("nan"), -np.inf, None, True, "x"]}
     assert plain(value) == {"a": [1, 0.5], "b": [0, 1], "c": [None, None, None, True, "x"]}
     with pytest.raises(TypeError, match=r"cannot be saved as JSON: <object"):

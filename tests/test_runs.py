@@ -21,7 +21,7 @@ def test_an_empty_folder_is_used(tmp_path):
     assert runs.new_run_folder(tmp_path) == tmp_path
 
 
-def test_config_is_toml_without_what_is_none(tmp_path):
+def test_config_is_toml_without_none_values(tmp_path):
     model = {"hidden": (500, 200), "init": 'a "quoted" ü', "learning_rate": None, "progress": True, "fraction": 0.1}
     runs.write_config(tmp_path, {"data": {"name": "digits"}, "model": model})
     config = tomllib.loads((tmp_path / "config.toml").read_text(encoding="utf-8"))
@@ -35,7 +35,7 @@ def test_history_has_one_row_per_epoch(tmp_path):
         assert list(csv.DictReader(file))[1] == {"epoch": "2", "lower_bound": "-3.0"}
 
 
-def test_metrics_say_what_computed_them(tmp_path):
+def test_metrics_include_versions_and_machine(tmp_path):
     runs.write_metrics(tmp_path, {"answer": 42})
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert metrics["answer"] == 42
@@ -43,7 +43,7 @@ def test_metrics_say_what_computed_them(tmp_path):
     assert {"commit", "machine"} < set(metrics)
 
 
-def test_a_failed_write_leaves_what_was_there(tmp_path):
+def test_a_failed_write_leaves_the_old_file_unchanged(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
 

@@ -34,7 +34,7 @@ def peak():
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        # In a process of its own: what writing takes is not what learning takes.
+        # In a separate process, so that the memory for writing does not count as memory for training.
         if (child := os.fork()) == 0:
             make_file(folder)
             os._exit(0)

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aevb import distributions
     from aevb.distributions import reparameterize
-    from aevb.persistence import ModelFileError, load
+    from aevb.persistence import ModelFileError
     from aevb.posterior import fit_posterior
-    from aevb.vae import VAE
+    from aevb.vae import VAE, load
 
 __version__ = "0.1.0.dev0"
 __all__ = ["VAE", "ModelFileError", "__version__", "distributions", "fit_posterior", "load", "reparameterize"]
 
-# Where each public name lives. It is imported at first use: `import aevb` stays light.
+# The module of each public name; it is imported at first use, so that `import aevb` stays light.
 _MODULES = {
     "ModelFileError": "aevb.persistence",
     "VAE": "aevb.vae",
     "fit_posterior": "aevb.posterior",
-    "load": "aevb.persistence",
+    "load": "aevb.vae",
     "reparameterize": "aevb.distributions",
 }
 _SUBMODULES = {"distributions"}

@@ -1,4 +1,4 @@
-"""Checks of single arguments: a bad one is refused by name, with what was given, what is allowed and what to do."""
+"""Checks of single arguments: the error names the argument, what was given, what is allowed and what to do."""
 
 import inspect
 import numbers
@@ -12,7 +12,7 @@ from aevb.errors import did_you_mean, shown
 
 
 def read_random_state(random_state) -> np.random.RandomState:
-    """Return the generator that scikit-learn makes of a `random_state`."""
+    """Return the generator that scikit-learn creates from a `random_state`."""
     try:
         return check_random_state(random_state)
     except ValueError:
@@ -23,7 +23,7 @@ def read_random_state(random_state) -> np.random.RandomState:
 
 
 def check_options(what: str, options: dict, function: Callable, first: int = 0) -> None:
-    """Refuse options that a function does not have; its parameters before the number `first` are no options."""
+    """Refuse options that a function does not have; its first `first` parameters are not options."""
     known = list(inspect.signature(function).parameters)[first:]
     for name in options:
         if name not in known:
@@ -41,17 +41,17 @@ def check_parameter(
 
     Args:
         name: Name of the argument.
-        value: What was given.
-        choices: Allowed values; with a `kind` they are allowed besides its numbers.
-        kind: ``int`` or ``float``; None for one of the choices alone.
+        value: Its value.
+        choices: Allowed values; with a `kind` they are allowed in addition to its numbers.
+        kind: ``int`` or ``float``; None if only the choices are allowed.
         low: Smallest allowed number.
         high: Largest allowed number.
-        above: A number that is just too small.
-        largest: Without `high`, a limit that is spoken of only where it is passed; None for the largest number that is
-            computed with, in 32 bits.
+        above: Exclusive lower limit.
+        largest: Without `high`, an upper limit that is only mentioned when it is exceeded; None for the largest 32-bit
+            number of this kind.
 
     Raises:
-        ValueError: Saying what was given and what is allowed.
+        ValueError: The value is not allowed; the message says what is.
     """
     choices = list(choices or ())
     if _is_one_of(value, choices):
@@ -61,20 +61,20 @@ def check_parameter(
         hint = did_you_mean(str(value).lower(), names)
         allowed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name}={shown(value)} is not known.{hint} Choose one of {allowed}.")
-    number, of_its_kind = _KINDS[kind]
-    largest = of_its_kind if largest is None else largest
+    number, largest_of_kind = _KINDS[kind]
+    largest = largest_of_kind if largest is None else largest
     is_number = isinstance(value, number) and not isinstance(value, bool | np.bool_)
     if high is None and is_number and operator.gt(value, largest):
         high = largest
     rules = {"at least": (low, operator.ge), "at most": (high, operator.le), "more than": (above, operator.gt)}
     limits = [(words, limit, holds) for words, (limit, holds) in rules.items() if limit is not None]
     if not is_number or not all(holds(value, limit) for _, limit, holds in limits):
-        wanted = "a whole number" if kind is int else "a number"
+        expected = "a whole number" if kind is int else "a number"
         allowed = " and ".join(f"{words} {limit}" for words, limit, _ in limits)
         others = "".join(f", or {choice!r}" for choice in choices)
-        raise ValueError(f"{name}={shown(value)} is not allowed. Give {wanted} of {allowed}{others}.")
+        raise ValueError(f"{name}={shown(value)} is not allowed. Give {expected} of {allowed}{others}.")
 
 
 def _is_one_of(value, choices):
-    """Whether a value is one of these words; what cannot be compared with them, such as an array, is not."""
+    """Whether a value is one of the choices; an array, which cannot be compared with them, is not."""
     return isinstance(value, str | None) and value in choices

@@ -1,4 +1,4 @@
-"""Arrays on their way to the device, without compiling a program for each shape, and hashes of them."""
+"""Creating arrays on the device without compiling a program for each shape, and hashing them."""
 
 import hashlib
 from collections.abc import Iterable
@@ -12,25 +12,25 @@ from jax.core import Tracer
 
 
 def on_device(array) -> Array:
-    """Return an array on the device that shares no memory with the one given; those that are there stay as they are."""
+    """Copy an array to the device, so that it shares no memory with the original; JAX arrays are returned unchanged."""
     return array if isinstance(array, Array) else jax.device_put(np.array(array))
 
 
 def filled(shape: int | tuple[int, ...], value: float) -> Array:
-    """Return an array of JAX's present floating type, with one value everywhere."""
+    """Return an array of JAX's current floating-point type, filled with one value."""
     dtype = jnp.result_type(float)
-    if isinstance(jnp.zeros(()), Tracer):  # where shapes alone are asked for, however large, nothing is filled
+    if isinstance(jnp.zeros(()), Tracer):  # if only shapes are computed, nothing is filled, however large
         return jnp.full(shape, value, dtype)
     return jax.device_put(np.full(shape, value, dtype))
 
 
 def num_rows(x: Any) -> int:
     """Return the length of the leading axis that the arrays of a tree share."""
-    return len(jax.tree.leaves(x)[0])
+    return np.shape(jax.tree.leaves(x)[0])[0]  # a sparse matrix has a shape, but no length
 
 
 def checksum(arrays: Iterable, text: str = "") -> str:
-    """Return the SHA-256 of some arrays, with their shapes and types, and of a text; it takes no memory."""
+    """Return the SHA-256 of some arrays, with their shapes and types, and of a text; the data are not copied."""
     found = hashlib.sha256(text.encode(), usedforsecurity=False)
     for array in arrays:
         array = np.asarray(array)
@@ -41,7 +41,7 @@ def checksum(arrays: Iterable, text: str = "") -> str:
 
 @jax.jit
 def row_keys(key: Array, x: Any) -> Array:
-    """Return a key for each row of x, (N, D) or a tree: a function of the key and the row, not of its place."""
+    """Return a key for each row of x, (N, D) or a tree: a function of the key and the row, not of its position."""
     return jax.vmap(lambda row: jax.random.fold_in(key, fingerprint(row)))(x)
 
 
@@ -55,14 +55,14 @@ def fingerprint(x: Any) -> Array:
 
 
 def _hash(x):
-    """Return the sum of hashes of an array's bit patterns, each with its place."""
+    """Return the sum of hashes of an array's bit patterns, each combined with its position."""
     bits = lax.bitcast_convert_type(x.astype(jnp.float32).ravel(), jnp.uint32)
-    places = jnp.arange(bits.size, dtype=jnp.uint32)
-    return jnp.sum(_scramble(bits ^ _scramble(places + 1)), dtype=jnp.uint32)
+    positions = jnp.arange(bits.size, dtype=jnp.uint32)
+    return jnp.sum(_scramble(bits ^ _scramble(positions + 1)), dtype=jnp.uint32)
 
 
 def _scramble(bits):
-    """Mix 32 bits so that each depends on all (the finalizer of Appleby's MurmurHash3, 2011)."""
+    """Mix 32 bits so that each one depends on all of them (the finalizer of Appleby's MurmurHash3, 2011)."""
     bits = (bits ^ (bits >> 16)) * jnp.uint32(0x85EBCA6B)
     bits = (bits ^ (bits >> 13)) * jnp.uint32(0xC2B2AE35)
     return bits ^ (bits >> 16)

@@ -1,19 +1,19 @@
-"""What is raised at an argument of the wrong kind, and how messages show what was given."""
+"""Exceptions for invalid arguments and data files, and helpers for their messages."""
 
 import difflib
 from collections.abc import Iterable, Sequence
 
 
 class WrongTypeError(TypeError, ValueError):
-    """An argument that is no value of the kind asked for: a TypeError, and a ValueError like all that is refused."""
+    """An argument of the wrong type. It is also a ValueError, like the errors for all other invalid arguments."""
 
 
 class DataFileError(ValueError):
-    """A data file that cannot be used, with what is wrong and what to do."""
+    """A data file cannot be used; the message says what is wrong and what to do."""
 
 
 def shown(value, most: int = 80) -> str:
-    """Return a value as a message shows it: in one line, cut where it gets long.
+    """Return a value as messages show it: on one line, and truncated if it is long.
 
     Example:
         >>> shown("a" * 100, most=10)
@@ -24,7 +24,7 @@ def shown(value, most: int = 80) -> str:
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Return a question after the name that may have been meant, to be put after a sentence; nothing if none is near.
+    """Return a question that suggests the closest known name, to append to a sentence; empty if none is close.
 
     Example:
         >>> did_you_mean("digts", ["digits", "mnist"])
@@ -35,6 +35,6 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
 
 
 def no_column(given: str, known: Sequence[str]) -> str:
-    """Say that a table has no column of a name, and which it has."""
+    """Return the message that a table has no column of this name, with the columns that it has."""
     names = ", ".join(known[:30]) + ", ..." * (len(known) > 30)
     return f"there is no column {given!r}; its columns are {names or 'none'}.{did_you_mean(given, known)}"

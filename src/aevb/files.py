@@ -14,7 +14,7 @@ import numpy as np
 
 from aevb.errors import WrongTypeError, shown
 
-_SEAL = '{\n "sha256": "'  # the beginning of a sealed text; 64 digits follow
+_SEAL = '{\n "sha256": "'  # how a sealed text begins; 64 digits follow
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def _sync(path):
 def check_path(name: str, value) -> Path:
     """Return the path given as an argument; raise an error if it is not a path."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-        raise WrongTypeError(f"{name}={shown(value)} is no path. Give the name of a folder.")
+        raise WrongTypeError(f"{name}={shown(value)} is not a path. Give the name of a folder.")
     return Path(value)
 
 
@@ -89,7 +89,7 @@ def check_folder(name: str, value) -> Path:
     """Return the folder given as an argument; raise an error if it cannot be created or written to."""
     folder = check_path(name, value)
     if reason := why_not_writable(folder):
-        raise ValueError(f"{name}={str(value)!r}: {reason}. Name a folder that can be made.")
+        raise ValueError(f"{name}={str(value)!r}: {reason}. Give a folder that can be created.")
     return folder
 
 
@@ -131,9 +131,9 @@ def unsealed(text: str) -> dict[str, Any]:
     """
     start, end = len(_SEAL), len(_SEAL) + 64
     if not text.startswith(_SEAL):
-        raise ValueError("it is not as it was written: damaged, or changed by hand.")
+        raise ValueError("its contents have changed: it is damaged, or was edited by hand.")
     if digest((_SEAL + text[end:]).encode()) != text[start:end]:
-        raise ValueError("its checksum is wrong: it is damaged, or was changed by hand.")
+        raise ValueError("its checksum is wrong: it is damaged, or was edited by hand.")
     document = parse_json(text)
     del document["sha256"]
     return document

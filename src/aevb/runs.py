@@ -82,7 +82,7 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
     for name, table in tables.items():
         if name not in TABLES or not isinstance(table, dict):
             given = f"[{name}]" if isinstance(table, dict) else f"{name} = {table!r}"
-            raise ValueError(f"{path}: {given} is not known. It may hold the tables {', '.join(TABLES)}.")
+            raise ValueError(f"{path}: {given} is not known. It may contain the tables {', '.join(TABLES)}.")
     return tables
 
 

@@ -68,7 +68,7 @@ def test_families_without_matplotlib(report, tmp_path):
         families(output=tmp_path / "picture.png")
 
 
-def test_waiting_shows_itself_only_when_it_takes_long(monkeypatch):
+def test_a_spinner_is_shown_only_after_a_delay(monkeypatch):
     events, started = [], threading.Event()
     monkeypatch.setattr("rich.status.Status.start", lambda self: events.append("start") or started.set())
     monkeypatch.setattr("rich.status.Status.stop", lambda self: events.append("stop"))

@@ -55,7 +55,7 @@ def test_a_run_is_complete_and_records_how_its_numbers_were_computed(tmp_path, c
 
 
 @pytest.mark.thorough
-def test_ctrl_c_while_learning_still_draws(tmp_path, monkeypatch, capsys):
+def test_ctrl_c_during_training_still_writes_the_report(tmp_path, monkeypatch, capsys):
     from aevb.training.progress import Progress
 
     def advance(self, samples, name, value):
@@ -75,7 +75,7 @@ def test_ctrl_c_while_learning_still_draws(tmp_path, monkeypatch, capsys):
     assert "demo already contains a run" in out
 
 
-def test_ctrl_c_before_learning_leaves_nothing(tmp_path, monkeypatch):
+def test_ctrl_c_before_training_leaves_nothing(tmp_path, monkeypatch):
     def fit(*arguments, **options):
         raise KeyboardInterrupt
 
@@ -84,7 +84,7 @@ def test_ctrl_c_before_learning_leaves_nothing(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_any_work(tmp_path, monkeypatch, capsys):
+def test_a_folder_that_cannot_be_created_is_refused_before_any_work(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("aevb.vae.VAE.fit", lambda *arguments, **options: pytest.fail("work was done before the check"))
     file = tmp_path / "file"
     file.write_text("kept")

@@ -163,7 +163,7 @@ def test_a_full_disk_is_detected_before_any_work(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("fails", ["checkpoints", "model", "both"])
-def test_a_disk_that_fills_up_costs_nothing(fails, tmp_path, monkeypatch, capsys):
+def test_the_model_is_saved_elsewhere_if_the_disk_fills_up(fails, tmp_path, monkeypatch, capsys):
     elsewhere, folder = tmp_path / "elsewhere", tmp_path / "digits"
     elsewhere.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
@@ -314,7 +314,7 @@ def test_a_first_ctrl_c_after_the_last_epoch_loses_nothing(moment, tmp_path, mon
 
 
 @pytest.mark.thorough
-def test_a_run_that_diverges_at_once_says_so_and_has_its_report(tmp_path, monkeypatch, capsys):
+def test_a_run_that_diverges_at_once_warns_and_has_a_report(tmp_path, monkeypatch, capsys):
     def check(report, state, first_step):
         if first_step > 0:
             raise DivergedError(first_step, "The reconstruction became nan")
@@ -359,7 +359,7 @@ def forbidden_is_forbidden():
         yield
         return
     if sys.platform != "linux":
-        pytest.skip("root's rights can be taken one by one on Linux only")
+        pytest.skip("capabilities of root can be dropped only on Linux")
     libc = ctypes.CDLL(None, use_errno=True)
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this thread
     rights = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, of 32 capabilities and of 32 more
@@ -383,7 +383,7 @@ def test_a_folder_that_is_read_only_is_refused(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.usefixtures("forbidden_is_forbidden")
-def test_a_folder_that_becomes_read_only_costs_nothing(tmp_path, capsys, monkeypatch):
+def test_the_model_is_saved_elsewhere_if_the_folder_becomes_read_only(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     folder, advance = tmp_path / "mine", Progress.advance
 

@@ -18,7 +18,7 @@ def test_the_likelihood_is_the_one_that_fit_chose_from_all_rows(tmp_path, monkey
 
     monkeypatch.setattr("aevb.data.training_data.IN_MEMORY_BYTES", 1000)
     monkeypatch.setattr("aevb.data.run_data.MAX_ROWS", 100)
-    monkeypatch.setattr(VAE, "_start", stop)  # before anything is compiled
+    monkeypatch.setattr("aevb.vae.fitting.Fitting._start", stop)  # before anything is compiled
     X = np.random.default_rng(0).random((3000, 4)).round().astype(np.float32)
     X[1234] = 5
     np.save(tmp_path / "x.npy", X)

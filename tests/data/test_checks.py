@@ -2,22 +2,13 @@ import numpy as np
 import pytest
 
 from aevb.arguments import check_options, check_parameter
-from aevb.data import checks
-from aevb.data.checks import (
-    check_columns_vary,
-    check_number_type,
-    check_row_lengths,
-    check_rows,
-    column_units,
-    explained,
-    offset_of,
-)
+from aevb.data.checks import check_columns_vary, check_rows, column_units, offset_of
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Data are checked three rows at a time."""
-    monkeypatch.setattr("aevb.data.table._BLOCK_BYTES", 3 * 8 * 4)
+    monkeypatch.setattr("aevb.matrices._BLOCK_BYTES", 3 * 8 * 4)
 
 
 def data(**bad):
@@ -59,24 +50,6 @@ def test_rows_are_refused_with_place_value_and_advice(X, likelihood, words):
     with pytest.raises(ValueError, match=r"To fix it: .+") as error:
         check_rows(X, likelihood)
     assert words in str(error.value)
-
-
-def test_text_cells_are_checked_row_by_row(monkeypatch):
-    calls, is_number = [], checks._is_number
-    monkeypatch.setattr(checks, "_is_number", lambda value: calls.append(1) or is_number(value))
-    cells = np.full((1000, 16), "1.0")
-    with pytest.raises(ValueError, match=r"row 0, column 0 is text, '1.0'"):
-        check_number_type(cells)
-    cells[-1, -1] = "red"
-    with pytest.raises(TypeError, match="row 999, column 15 is 'red', not a number"):
-        check_number_type(cells)
-    assert len(calls) <= 2 * len(cells) + 16
-
-
-def test_an_integer_too_large_for_a_float_is_named():
-    huge = [[1, 2], [10**400, 3]]
-    with pytest.raises(TypeError, match=r"row 1, column 0 is 1000.*not a number"), explained(huge):
-        np.asarray(huge, float)
 
 
 def test_messages_use_the_row_numbers_and_column_names_of_the_source():
@@ -151,14 +124,6 @@ def test_columns_far_from_zero_have_an_offset():
     np.testing.assert_array_equal(offset_of((np.array([-1e7, 5, 1e3]), np.array([1, 1, 2.0]))), [-1e7, 0, 0])
 
 
-def test_number_type_names_the_first_word():
-    with pytest.raises(ValueError, match=r"row 1, column 0 is 'red', not a number .*OneHotEncoder"):
-        check_number_type(np.array([["1", "2.5"], ["red", "blue"]], dtype=object))
-    check_number_type(np.array([[1, 2.5]], dtype=object))
-    with pytest.raises(ValueError, match=r"^X: "):
-        check_number_type(np.array([["a"]], dtype=object))
-
-
 @pytest.mark.parametrize(
     ("value", "rules", "words"),
     [
@@ -185,18 +150,6 @@ def test_parameters_are_refused_with_what_is_allowed(value, rules, words):
     with pytest.raises(ValueError, match="size=") as error:
         check_parameter("size", value, **rules)
     assert words in str(error.value)
-
-
-def test_a_row_of_a_different_length_is_named():
-    with pytest.raises(ValueError, match="X: row 1 has 3 values, but row 0 has 2"):
-        check_row_lengths([[1, 2], [1, 2, 3], [1, 2]])
-    with pytest.raises(ValueError, match="new: row 2 has 1 values, but row 0 has 2"):
-        check_row_lengths([[1, 2], [1, 2], [1]], "new")
-
-
-def test_scikit_learns_message_is_kept_if_there_is_no_advice():
-    with pytest.raises(ValueError, match=r"^X: strange$"), explained(np.ones((2, 2))):
-        raise ValueError("strange")
 
 
 def test_the_largest_whole_number():

@@ -106,7 +106,7 @@ def test_units_exclude_held_out_rows(tmp_path):
 @pytest.mark.parametrize("left_out", [[], [3, 70]])
 def test_a_scan_keeps_only_a_sample_in_memory(monkeypatch, left_out):
     num_rows, num_columns = 4000, 500  # 16 MB in float64, of which the sample is 100 rows
-    monkeypatch.setattr("aevb.data.table._BLOCK_BYTES", 8 * num_columns * 100)
+    monkeypatch.setattr("aevb.matrices._BLOCK_BYTES", 8 * num_columns * 100)
     monkeypatch.setattr("aevb.data.kinds.MAX_SAMPLE_VALUES", 100 * num_columns)
 
     def read(start, stop, size):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aevb.data import DataFileError, is_here, load_dataset
-from aevb.data import published as module
+from aevb.data import published_files as module
 from aevb.data.download import RemoteFile, cache_folder, fetch
 from aevb.data.published import PUBLISHED
 from aevb.files import digest
@@ -70,7 +70,9 @@ def test_mnist_is_downloaded_once_from_the_mirror_that_works(server, monkeypatch
     images = GENERATOR.integers(0, 256, (70, 28, 28), dtype=np.uint8)
     labels = GENERATOR.integers(0, 10, 70, dtype=np.uint8)
     bodies = [idx(part) for part in (images[:60], labels[:60], images[60:], labels[60:])]
-    files = [remote(server, name, body, bases=("/gone", "")) for name, body in zip(module._IDX, bodies, strict=True)]
+    files = [
+        remote(server, name, body, bases=("/gone", "")) for name, body in zip(module.IDX_FILES, bodies, strict=True)
+    ]
     monkeypatch.setitem(PUBLISHED, "mnist", PUBLISHED["mnist"]._replace(remote=tuple(files)))
     assert not is_here("mnist")
     heard = []
@@ -81,8 +83,8 @@ def test_mnist_is_downloaded_once_from_the_mirror_that_works(server, monkeypatch
         "train": (0, 50), "valid": (50, 10), "test": (60, 10)
     }  # fmt: skip
     assert (data.image_shape, data.binarization) == ((28, 28), "grey")
-    assert heard[-1][:2] == (module._IDX[-1], len(bodies[-1]))
-    assert [path for path in server.asked if path.startswith("/gone")] == [f"/gone/{name}" for name in module._IDX]
+    assert heard[-1][:2] == (module.IDX_FILES[-1], len(bodies[-1]))
+    assert [path for path in server.asked if path.startswith("/gone")] == [f"/gone/{name}" for name in module.IDX_FILES]
     number_of_requests = len(server.asked)
     assert is_here("mnist")
     load_dataset("mnist")
@@ -121,9 +123,9 @@ def test_a_redirection_cannot_lead_to_a_local_file(server):
 
 def test_a_file_that_was_changed_on_disk_is_refused(server, monkeypatch):
     body = idx(GENERATOR.integers(0, 256, (6, 28, 28), dtype=np.uint8))
-    files = tuple(remote(server, name, body) for name in module._IDX)
+    files = tuple(remote(server, name, body) for name in module.IDX_FILES)
     monkeypatch.setitem(PUBLISHED, "mnist", PUBLISHED["mnist"]._replace(remote=files))
-    for name in module._IDX:
+    for name in module.IDX_FILES:
         (cache_folder() / "mnist").mkdir(parents=True, exist_ok=True)
         (cache_folder() / "mnist" / name).write_bytes(body[:-1] + b"?")
     with pytest.raises(DataFileError, match="The file was changed"):
@@ -137,7 +139,7 @@ def test_binarized_mnist_is_kept_as_bits(server, monkeypatch):
     texts = ["".join(" ".join(map(str, row)) + " \n" for row in part).encode() for part in parts]
     files = tuple(remote(server, f"{name}.amat", text) for name, text in zip(sizes, texts, strict=True))
     monkeypatch.setitem(PUBLISHED, "binarized-mnist", PUBLISHED["binarized-mnist"]._replace(remote=files))
-    monkeypatch.setattr(module, "_PARTS", sizes)
+    monkeypatch.setattr(module, "ROWS_PER_PART", sizes)
     with pytest.raises(DataFileError, match="not the bits"):
         load_dataset("binarized-mnist")
     monkeypatch.setattr(module, "_BITS_SHA256", digest(np.packbits(bits, axis=1).tobytes()))
@@ -174,12 +176,12 @@ def test_the_published_files_themselves(name, monkeypatch):
 
     monkeypatch.undo()
     if "AEVB_DATA" not in environ or not is_here(name):
-        pytest.skip(f"{name} is not here: AEVB_DATA names no folder that has it")
+        pytest.skip(f"{name} is not available: set AEVB_DATA to a folder that contains it")
     data = load_dataset(name)  # the hashes are checked
     assert len(data.rows) == sum(map(len, data.parts.values()))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="each system has its own place")
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder depends on the system")
 def test_downloads_go_to_the_cache_folder_of_the_system(monkeypatch, tmp_path):
     monkeypatch.delenv("AEVB_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

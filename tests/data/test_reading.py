@@ -4,7 +4,7 @@ from sklearn.base import BaseEstimator
 
 from aevb.data import dequantize
 from aevb.data.reading import decide, read_matrix, read_training_data
-from aevb.data.table import number_type
+from aevb.matrices import number_type
 
 
 @pytest.mark.parametrize(

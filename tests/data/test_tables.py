@@ -142,7 +142,7 @@ def test_missing_booleans_are_not_false(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("aevb.data.table._BLOCK_BYTES", 7 * 8 * 3)
+    monkeypatch.setattr("aevb.matrices._BLOCK_BYTES", 7 * 8 * 3)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from aevb.distributions._quantiles import log_gamma_quantile, logit_beta_quantile
+from aevb.distributions._beta_quantile import logit_beta_quantile
+from aevb.distributions._gamma_quantile import log_gamma_quantile
 
 PRECISIONS = [
     pytest.param(np.float32, id="float32", marks=pytest.mark.thorough),

@@ -37,7 +37,7 @@ def markov_chain(length=None):
 
 
 def joint_of_product():
-    return np.array([3.0, 1, 1]), np.diag([2.0, 0.5, 0.5]) ** 2  # in the order of the alphabet
+    return np.array([3.0, 1, 1]), np.diag([2.0, 0.5, 0.5]) ** 2  # in alphabetical order
 
 
 def joint_of_chain():
@@ -144,7 +144,7 @@ BAD = [np.nan, np.inf, -1e30]
 
 
 @pytest.mark.parametrize("family", [dist.Gamma, pytest.param(dist.Beta, marks=pytest.mark.thorough)])
-def test_what_stands_at_a_missing_entry_reaches_neither_value_nor_gradient(family):
+def test_the_value_at_a_missing_entry_affects_neither_density_nor_gradient(family):
     def log_prob(one, two, x):
         return observe(family(one, two, validate_args=False).to_event(1), SEEN).log_prob(x)
 

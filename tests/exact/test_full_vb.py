@@ -119,7 +119,7 @@ def test_the_bound_is_below_the_evidence():
     models, batch = make(1, 1)
     w = np.linspace(-8, 8, 20_001)
     variance = w[:, None] ** 2 + STD**2  # of x given w, (20001, 1)
-    x = np.repeat(np.asarray(batch)[:, 0], NUM_DATA // 2)  # eq. (8) lets the two stand for ten
+    x = np.repeat(np.asarray(batch)[:, 0], NUM_DATA // 2)  # by eq. (8) the two rows represent ten
     log_p = -np.sum(x**2 / variance + np.log(2 * np.pi * variance), axis=1) / 2 - w**2 / 2 - np.log(2 * np.pi) / 2
     log_evidence = logsumexp(log_p) + np.log(w[1] - w[0])
     assert exact_bound(models, batch) < log_evidence

@@ -1,4 +1,4 @@
-"""One toy of each structure, through the real learner, loop and likelihoods, against exact answers.
+"""A toy model of each structure, with the real learner, training loop and likelihoods, against exact answers.
 
 Two latent levels (joint Gaussian), a state-space model with missing steps (Kalman filter), columns of two families with
 missing entries (quadrature), and a conditional model (closed form).
@@ -20,6 +20,7 @@ from scipy.stats import multivariate_normal, norm
 
 from aevb.distributions import Chain, MarkovChain, Product
 from aevb.estimators import importance, score_function, sgvb_a, sgvb_b
+from aevb.fitted import FittedModel, coding, likelihoods
 from aevb.inference.marginal_likelihood import log_likelihood
 from aevb.learners import AEVB, MCEM, WakeSleep
 from aevb.models import (
@@ -28,6 +29,7 @@ from aevb.models import (
     GenerativeModel,
     Numbers,
     RecognitionModel,
+    TreeFormat,
     conditional,
     join,
     named_leaves,
@@ -35,6 +37,7 @@ from aevb.models import (
 )
 from aevb.models.conditionals import as_vector
 from aevb.networks import initialize
+from aevb.persistence import load_structured, save_model
 from aevb.training import Source, lower_bounds, train
 
 pytestmark = pytest.mark.float64
@@ -42,7 +45,7 @@ NUM = 200
 
 
 class Linear(eqx.Module):
-    """N(W v + b, diag(scale^2)), v being all conditions."""
+    """N(W v + b, diag(scale^2)), where v contains all conditions."""
 
     weight: Any
     bias: Any
@@ -61,13 +64,13 @@ def standard(size=1):
 
 
 class Toy(NamedTuple):
-    """A model at the parameters that made the data, with what is known of it exactly."""
+    """A model with the parameters that generated the data, and its exact properties."""
 
     generative: GenerativeModel
-    recognition: RecognitionModel  # the exact posterior, if it is a Gaussian
-    start: RecognitionModel  # from which an encoder learns
+    recognition: RecognitionModel  # the exact posterior, if it is Gaussian
+    start: RecognitionModel  # the initial encoder for training
     source: Source
-    exact: Any  # from a generative model and stored rows to log p(x), (N,)
+    exact: Any  # function of a generative model and stored rows that returns log p(x), (N,)
     moments: Any = None  # mean and covariance of a draw of x, flat
     given: Any = None
 
@@ -154,7 +157,7 @@ T, MISSING = 4, 2
 
 
 class Steps(eqx.Module):
-    """p(z) of sequences of some length: z_t = a z_{t-1} + noise."""
+    """p(z) of sequences of a given length: z_t = a z_{t-1} + noise."""
 
     transition: Linear
 
@@ -177,7 +180,7 @@ class Emission(eqx.Module):
 
 
 class StepsEncoder(eqx.Module):
-    """q(z_t | z_{t-1}, x): linear in both, with weights of its own for each step."""
+    """q(z_t | z_{t-1}, x): linear in both, with separate weights for each step."""
 
     from_before: Any  # (T,)
     from_data: Any  # (T, T)
@@ -197,7 +200,7 @@ def step_of_encoder(z, u):
 
 
 class Smoother(eqx.Module):
-    """The exact posterior: what later observations say of each step, gathered backwards."""
+    """The exact posterior: messages from later observations, computed backwards."""
 
     generative: GenerativeModel
 
@@ -231,7 +234,7 @@ def parameters_of_steps(generative):
 
 
 def kalman(generative, rows):
-    """Return log p(x) of each sequence by the Kalman filter; NaN is missing, what is beyond the length too."""
+    """Return log p(x) of each sequence by the Kalman filter; NaN marks missing steps, also beyond the length."""
     a, b, q, c, d, r = (float(number) for number in parameters_of_steps(generative))
     values = []
     for x, length in zip(rows.values[..., 0], rows.given, strict=True):
@@ -286,7 +289,7 @@ class Columns(eqx.Module):
 
 
 class ColumnsEncoder(eqx.Module):
-    """The exact posterior where only the real column is observed, and the prior where nothing is."""
+    """The exact posterior if only the real column is observed, and the prior if nothing is."""
 
     height: Linear
 
@@ -351,9 +354,9 @@ def conditional_model():
     return Toy(generative, RecognitionModel(exact), start, source, log_p, moments, jnp.array([1.3]))
 
 
-# ---- what holds for all of them --------------------------------------------------------------------------------------
+# ---- tests of all structures -----------------------------------------------------------------------------------------
 
-# Those whose exact posterior is of q's family; the state-space model with other missing steps and lengths in each row.
+# Those whose exact posterior is in q's family; in the state-space model, missing steps and lengths differ between rows.
 EXACT = {
     "bottom-up": lambda: levels(("z1", "z2")),
     "top-down": lambda: levels(("z2", "z1")),
@@ -361,8 +364,8 @@ EXACT = {
     "columns": lambda: columns(binary=False),
     "conditional": conditional_model,
 }
-# Those that learn: to within so many nats, in so many epochs. A Gaussian q comes within thousandths of a nat of the
-# posterior given a binary column.
+# Those that are trained: the tolerance in nats and the number of epochs. A Gaussian q comes within thousandths of a nat
+# of the posterior given a binary column.
 LEARNED = {
     "bottom-up": (EXACT["bottom-up"], 0.01, 150),
     "top-down": (EXACT["top-down"], 0.01, 150),
@@ -386,7 +389,7 @@ def stored(toy):
 
 
 @each(EXACT, default=("bottom-up", "steps", "columns", "conditional"))
-def test_at_the_exact_posterior_every_draw_gives_log_p(name):
+def test_at_the_exact_posterior_every_draw_equals_log_p(name):
     toy = EXACT[name]()
     exact = toy.exact(toy.generative, stored(toy))
 
@@ -404,7 +407,7 @@ def test_importance_weights_are_equal_at_the_exact_posterior(name):
 
 
 @each(EXACT, default=())
-def test_elsewhere_the_bound_is_below_and_both_estimators_agree(name):
+def test_elsewhere_the_bound_is_lower_and_both_estimators_agree(name):
     """The averages over rows lie within 5 standard errors of each other: false alarms below 1e-6."""
     toy = EXACT[name]()
     models = toy.generative, toy.start if name != "columns" else RecognitionModel(Unmoved())
@@ -417,14 +420,14 @@ def test_elsewhere_the_bound_is_below_and_both_estimators_agree(name):
 
 
 class Unmoved(eqx.Module):
-    """A q that looks at nothing."""
+    """A q that ignores x."""
 
     def __call__(self, x):
         return dist.Normal(jnp.ones(1), jnp.ones(1)).to_event(1)
 
 
 @each(EXACT, default=())
-def test_gradients_are_those_of_finite_differences(name, gradient_and_differences):
+def test_gradients_agree_with_finite_differences(name, gradient_and_differences):
     toy = LEARNED[name][0]()
     parts = split((toy.generative, toy.start))
     vector, unravel = jax.flatten_util.ravel_pytree(parts.parameters)
@@ -475,13 +478,15 @@ def test_learning_reaches_log_p(name):
 
     bound, exact = bounds(models, toy, sgvb_b, 200), toy.exact(models[0], stored(toy))
 
-    assert exact.mean() > toy.exact(toy.generative, stored(toy)).mean()  # more likely than under what made the data
+    assert (
+        exact.mean() > toy.exact(toy.generative, stored(toy)).mean()
+    )  # higher than under the parameters that generated the data
     assert abs(exact.mean() - bound.mean()) < LEARNED[name][1]
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["bottom-up", "steps", "columns"])
-def test_wake_sleep_learns_them_too(name):
+def test_wake_sleep_also_reaches_log_p(name):
     toy, models = learn(name, WakeSleep)
 
     assert toy.exact(models[0], stored(toy)).mean() - bounds(models, toy, sgvb_a, 200).mean() < 0.05
@@ -512,7 +517,7 @@ def test_the_score_function_has_the_value_of_estimator_a():
 
 @each(LEARNED, default=())
 def test_importance_sampling_and_annealing_find_log_p(name):
-    """Within 5 standard errors on average over rows, and 0.01 nats for what small samples leave below."""
+    """Within 5 standard errors on average over rows, plus 0.01 nats for the bias of small samples."""
     toy = LEARNED[name][0]()
     models = toy.generative, toy.recognition if name != "columns" else learned(name)[1][1]
     rows = np.arange(8)
@@ -528,7 +533,7 @@ def test_importance_sampling_and_annealing_find_log_p(name):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("name", "method"), [("bottom-up", "quadrature"), ("bottom-up", "hmc"), ("steps", "laplace")])
-def test_other_methods_see_a_vector(name, method):
+def test_other_methods_use_a_flat_vector(name, method):
     toy = LEARNED[name][0]()
     x, exact = toy.source.take(np.arange(4)), toy.exact(toy.generative, stored(toy))[:4]
 
@@ -538,7 +543,7 @@ def test_other_methods_see_a_vector(name, method):
 
 
 @pytest.mark.parametrize("name", LEARNED)
-def test_a_model_comes_back_from_its_named_arrays(name):
+def test_a_model_is_restored_from_its_named_arrays(name):
     toy = LEARNED[name][0]()
     parameters, constants, skeleton = split((toy.generative, toy.start))
     names, leaves = zip(*named_leaves(parameters), strict=True)
@@ -550,9 +555,41 @@ def test_a_model_comes_back_from_its_named_arrays(name):
 
 
 @pytest.mark.parametrize("name", LEARNED)
-def test_a_conversion_comes_back_from_its_description(name):
+def test_a_conversion_is_restored_from_its_description(name):
     conversion = LEARNED[name][0]().source.conversion
 
     again = Conversion.from_description(json.loads(json.dumps(conversion.describe())))
 
     assert eqx.tree_equal(again, conversion)
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_a_fitted_model_comes_back_from_its_file(name, tmp_path):
+    """With its conversion of data: bounds, log p(x) and draws are the same, from arrays that were all zero."""
+    toy = LEARNED[name][0]()
+    model = FittedModel(toy.generative, toy.start, TreeFormat(toy.source.conversion), seed=3)
+    empty = jax.tree.map(lambda leaf: 0 * leaf if eqx.is_inexact_array(leaf) else leaf, (toy.generative, toy.start))
+
+    again = load_structured(save_model(model, tmp_path / "model"), *empty)
+
+    assert eqx.tree_equal((again.generative, again.recognition), (toy.generative, toy.start))
+    assert eqx.tree_equal(again.format.conversion, toy.source.conversion)
+    assert again.seed == 3
+    rows = jax.tree.map(lambda array: array[:4], stored(toy))
+    before, after = (likelihoods.lower_bound_terms(one, rows, 2).lower_bound for one in (model, again))
+    np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.thorough
+@each(("bottom-up", "steps", "columns"), default=("bottom-up",))
+def test_a_fitted_model_samples_and_estimates_log_p(name):
+    """Draws have the structure of the data; log p(x) is within 5 standard errors and 0.01 nats of the exact value."""
+    toy = LEARNED[name][0]()
+    model = FittedModel(toy.generative, toy.recognition or toy.start, TreeFormat(toy.source.conversion))
+    rows = jax.tree.map(lambda array: array[:8], stored(toy))
+    estimate = likelihoods.log_likelihood(model, rows, num_samples=500)
+    exact = toy.exact(toy.generative, stored(toy))[:8]
+    assert abs((estimate.values - exact).mean()) < 5 * np.sqrt(np.mean(estimate.std_errors**2) / 8) + 0.01
+    if name != "steps":  # whose number of steps belongs to what is given
+        drawn = coding.sample(model, 3)
+        assert jax.tree.structure(drawn) == jax.tree.structure(Datapoint.of(rows).values)

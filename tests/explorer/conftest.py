@@ -1,6 +1,6 @@
 """One browser for all tests of a worker, and models that need no training: parameters drawn by NumPy.
 
-Without Playwright or without a browser the tests that need them are skipped, and say so.
+Without Playwright or a browser, the tests that need them are skipped.
 """
 
 import shutil
@@ -15,33 +15,21 @@ from aevb import VAE
 from aevb.data.datasets import Dataset
 from aevb.data.run_data import RunData
 from aevb.explorer import write_page
-from aevb.models import join, split, standard_models
+from aevb.fitted import FittedModel, TrainingRecord
+from aevb.models import MatrixFormat, join, split, standard_models
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
-def random_vae(data_dim, *, seed=0, units=None, **arguments):
+def random_vae(data_dim, *, seed=0, units=None, offset=None, **arguments):
     """Return a model as `load` would, with random parameters."""
     arguments = {"latent_dim": 2, "hidden": (10,), "likelihood": "bernoulli", "progress": False} | arguments
     vae = VAE(**arguments)
     vae._check_parameters()
-    fitted = {"n_features_in_": data_dim, "likelihood_": vae.likelihood, "scale_": 1 / 255, "seed_": 0, "offset_": None}
-    fitted |= {
-        "learning_rate_": 1e-3,
-        "stopped_because_": "max_epochs",
-        "history_": [],
-        "likelihood_reason_": "",
-        "refit_epochs_": None,
-        "dispersion_": 0.0,
-        "latent_dim_": vae.latent_dim,
-        "latent_dim_search_": [],
-    }
-    for name, value in fitted.items():
-        setattr(vae, name, value)
     if vae.likelihood == "gaussian" and units is None:
         units = np.linspace(-2, 50, data_dim, dtype=np.float32), np.linspace(0.1, 20, data_dim, dtype=np.float32)
     generative, recognition = standard_models(
-        data_dim, vae.latent_dim_, vae.hidden, vae.likelihood, vae.activation, units=units
+        data_dim, vae.latent_dim, vae.hidden, vae.likelihood, vae.activation, units=units
     )
     parameters, constants, skeleton = split((generative, None if vae.learner == "mcem" else recognition))
     generator = np.random.default_rng(seed)
@@ -49,8 +37,17 @@ def random_vae(data_dim, *, seed=0, units=None, **arguments):
     def draw(leaf):
         return jax.device_put(np.float32(0.6 * generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1])))
 
-    vae.generative_, vae.recognition_ = join(jax.tree.map(draw, parameters), constants, skeleton)
-    vae.estimator_ = "sgvb-b"
+    models = join(jax.tree.map(draw, parameters), constants, skeleton)
+    vae.model_ = FittedModel(
+        *models,
+        MatrixFormat(data_dim, scale=1 / 255, offset=offset),
+        arguments=vae._arguments(),
+        likelihood=vae.likelihood,
+        latent_dim=vae.latent_dim,
+        dispersion=0.0,
+        record=TrainingRecord(learning_rate=1e-3),
+    )
+    vae.n_features_in_ = data_dim
     return vae
 
 
@@ -110,8 +107,7 @@ def far_page(tmp_path_factory):
     """The page of a table with two columns far from 0, and its rows."""
     units = np.zeros(3, np.float32), np.array([86400.0, 1.0, 0.01], np.float32)
     rows = FAR + units[1] * np.random.default_rng(0).normal(size=(60, 3))
-    vae = random_vae(3, likelihood="gaussian", units=units, activation="tanh")
-    vae.offset_ = FAR
+    vae = random_vae(3, likelihood="gaussian", units=units, offset=FAR, activation="tanh")
     run_data = run_data_of(rows, columns=("time", "size", "pressure"))
     return write_page(tmp_path_factory.mktemp("far") / "explorer.html", vae, run_data), vae, rows
 

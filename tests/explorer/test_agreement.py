@@ -135,13 +135,13 @@ def test_completions_are_draws_from_the_posterior(calculator, random_vae):
           const model = new explorer.Model(description, await explorer.readArrays(table, text));
           const draws = [];
           for (let seed = 0; seed < 300; seed++) {
-            const job = new explorer.Completing(model, Float32Array.from(x), Uint8Array.from(missing), 0, { seed });
+            const job = new explorer.Completer(model, Float32Array.from(x), Uint8Array.from(missing), 0, { seed });
             let last;
             while (!job.isDone) last = job.step();
             const completion = last.completions[seed % last.completions.length];
             draws.push(completion.z[0]);
             const hasChanged = x.some((value, i) => !missing[i] && completion.mean[i] !== Math.fround(value));
-            if (hasChanged) throw new Error("what was observed has to stay");
+            if (hasChanged) throw new Error("the observed part has changed");
           }
           return draws;
         }""",

@@ -20,6 +20,7 @@ from aevb.explorer import NotExplorableError, build_page
 from aevb.explorer.bundle import bundle
 from aevb.explorer.model import check_explorable
 from aevb.files import sealed, unsealed
+from aevb.vae.streaming import continued
 
 pytestmark = pytest.mark.thorough
 
@@ -114,8 +115,9 @@ def test_colours_and_activations_are_those_of_the_library():
 def run_folder(tmp_path, random_vae):
     """The folder of a run on scikit-learn's digits with an untrained model."""
     vae = random_vae(64, hidden=(20,), activation="tanh")
-    models = vae.generative_, vae.recognition_
-    vae._optimizer_state = vae._start_learner(models, 1, jax.random.key(0))[1].optimizer_state
+    _, design = continued(vae.model_, vae.model_.arguments)
+    start = design.start((vae.generative_, vae.recognition_), 1, 1e-3, jax.random.key(0))
+    vae._optimizer_state = start[1].optimizer_state
     vae.save(tmp_path / "mine" / "model")
     tables = {"run": {"command": "aevb fit"}, "data": DataSettings("digits").written()}
     runs.write_config(
@@ -191,7 +193,7 @@ def test_one_latent_variable_is_a_line(random_vae, run_data_of, visit, tmp_path)
     opened.drag("#plane", (0.5, 0.5), (0.75, 0.2))
     view = opened.value("values.view")
     assert opened.vector("z") == pytest.approx([view["x"] + 0.5 * view["span"]], abs=0.02 * view["span"])
-    assert opened.page.locator("#walk-rows .walk-row").count() == 1
+    assert opened.page.locator("#traversal-rows .traversal-row").count() == 1
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ def test_dragging_moves_z_and_the_output_follows(visit, digits_page):
     assert set(np.unique(pixels(opened, "#output"))) <= {0x14, 255}
 
 
-def test_a_dot_shows_its_picture_and_can_be_put_in(visit, digits_page):
+def test_a_dot_shows_its_picture_and_can_be_used_as_input(visit, digits_page):
     opened = visit(digits_page)
     opened.page.get_by_label("manifold").uncheck()
     number = 7
@@ -136,7 +136,7 @@ def test_drawing_erasing_and_noise(visit, digits_page):
     np.testing.assert_array_equal(opened.vector("x"), drawn)
 
 
-def test_walks_samples_and_temperature(visit, digits_page):
+def test_interpolation_traversals_samples_and_temperature(visit, digits_page):
     opened = visit(digits_page)
     opened.page.get_by_label("How far from A to B").fill("0.25")
     opened.rest()
@@ -154,7 +154,7 @@ def test_walks_samples_and_temperature(visit, digits_page):
     np.testing.assert_allclose(opened.value("app.samples.map((z) => [...z])"), hot / 2, atol=1e-6)
     opened.page.get_by_role("button", name="Draw again").click()
     opened.rest()
-    opened.page.locator("#dream-tiles .tile").nth(5).click()
+    opened.page.locator("#samples-tiles .tile").nth(5).click()
     opened.rest()
     np.testing.assert_allclose(opened.vector("z"), opened.value("[...app.samples[5]]"))
 
@@ -195,7 +195,7 @@ def test_a_shared_link_restores_the_view(visit, digits_page):
 @pytest.mark.parametrize(
     "address", ["#z=1e99_nan&x=99999&xb=%00&m=____&p=axes.9.9&v=0_0_-1&e=x&ab=1~2&s=9&l=77", "#<img src=x>"]
 )
-def test_a_hostile_address_does_nothing(visit, digits_page, address):
+def test_a_hostile_url_is_ignored(visit, digits_page, address):
     opened = visit(digits_page, address)
     assert opened.value("[...values.z].every(Number.isFinite) && values.first === 0 && values.label === -1")
 

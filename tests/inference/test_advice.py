@@ -13,7 +13,7 @@ RANKS = {"importance": 0, "laplace": 1, "hmc": 1, "ais": 2, "quadrature": 3}
 
 @pytest.mark.parametrize("latent_dim", [1, 2, 3, 5, 50])
 @pytest.mark.parametrize("start", STARTS)
-def test_the_ladder_goes_up_and_ends(start, latent_dim):
+def test_the_ladder_of_methods_is_finite(start, latent_dim):
     rung, steps = start, 0
     while (following := next_rung(rung, latent_dim)) is not None:
         assert (RANKS[following.method], following.effort) > (RANKS[rung.method], rung.effort) or (
@@ -36,7 +36,7 @@ def test_the_ladder_in_words():
 
 
 @pytest.mark.parametrize("method", ["importance"])
-def test_a_prior_that_is_not_over_all_real_numbers_has_importance_sampling_alone(method):
+def test_a_prior_with_limited_support_allows_only_importance_sampling(method):
     rung, seen = Rung(method, 1000), []
     while rung is not None:
         seen.append(rung)

@@ -106,7 +106,7 @@ def test_every_estimator_raises_the_bound(estimator, likelihood):
 
 
 @pytest.mark.slow
-def test_a_users_networks_with_functions_inside_learn():
+def test_user_defined_networks_that_contain_functions_learn():
     class Encoder(eqx.Module):
         network: eqx.nn.MLP
 

@@ -60,7 +60,7 @@ def test_only_dynamic_columns_are_drawn():
     assert abs(np.mean(x["level"]) - 0.5) < 5 * 0.5 / np.sqrt(1000)  # false alarms: 6e-7
 
 
-def test_a_feed_tells_trees_apart():
+def test_the_fingerprint_distinguishes_trees():
     def fingerprint(**changes):
         values = TABLE.values | changes
         return Resident(Source(TABLE._replace(values=values), CASES["table"][1]), np.arange(3), 1).fingerprint
@@ -69,7 +69,7 @@ def test_a_feed_tells_trees_apart():
     assert fingerprint() != fingerprint(kind=np.array([2, 1, -1]))
 
 
-def test_a_matrix_has_the_fingerprint_that_checkpoints_hold():
+def test_the_fingerprint_of_a_matrix_is_stable():
     """Runs that an earlier version saved go on: their checkpoints name the data by this."""
     X = np.arange(60, dtype=np.uint8).reshape(20, 3)
     drawn = Source(X.astype(np.float32), Conversion(Numbers(is_dynamic=True)))

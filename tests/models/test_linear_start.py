@@ -1,5 +1,7 @@
 """A deep Gaussian model that starts as factor analysis or PCA is that model exactly."""
 
+from functools import partial
+
 import jax
 import numpy as np
 import pytest
@@ -7,7 +9,15 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis
 
 from aevb.models import assemble
-from aevb.models.linear_start import MIN_VARIANCE, fit_linear, linear_network, start_linear
+from aevb.models.linear_start import (
+    MIN_VARIANCE,
+    Weighted,
+    _factor_analysis,
+    _pca,
+    fit_linear,
+    linear_network,
+    start_linear,
+)
 from aevb.networks import MLP, initialize
 
 RNG = np.random.default_rng(0)
@@ -44,7 +54,7 @@ def test_the_bound_at_the_start_is_the_log_likelihood_of_the_linear_model():
     assert expected.mean() > multivariate_normal(np.zeros(5), np.eye(5)).logpdf(X).mean() + 1
 
 
-def test_what_cannot_be_linear_stays_as_it_is():
+def test_models_that_cannot_start_linear_are_unchanged():
     for setting in (((5, 2, (3,)), "gaussian", "gelu"), ((5, 2, (10,)), "gaussian", "tanh")):
         models = assemble(*setting, UNITS, "glorot", jax.random.key(0))
         assert start_linear(models, X) is models
@@ -67,3 +77,24 @@ def test_few_rows_get_a_weak_prior():
     rows, new = (rows - mean) / std, (new - mean) / std
     plain = FactorAnalysis(2, svd_method="lapack", max_iter=2000, tol=1e-4).fit(rows)
     assert fit_linear(rows, 2).log_prob(new).mean() > plain.score(new) + 0.3
+
+
+@pytest.mark.parametrize("kind", [_pca, partial(_factor_analysis, prior_rows=1)])
+def test_weights_are_repeated_rows_in_closed_form(kind):
+    counts = RNG.integers(1, 5, size=200)
+    weighted = kind(Weighted(X, counts.astype(float)), 2, max_iter=2000)
+    repeated = kind(Weighted(np.repeat(X, counts, axis=0), None), 2, max_iter=2000)
+    np.testing.assert_allclose(weighted.log_prob(X), repeated.log_prob(X), rtol=1e-8)
+    equal = kind(Weighted(X, None), 2, max_iter=2000)
+    assert abs(weighted.log_prob(X) - equal.log_prob(X)).max() > 0.01
+
+
+def test_the_start_follows_the_weights():
+    """Rows of two linear models, of which one has nearly all the weight: the start is that one."""
+    other = RNG.normal(size=(200, 2)) @ RNG.normal(size=(2, 5)) + 0.5 * RNG.normal(size=(200, 5)) + 3
+    weights = np.r_[np.ones(200), np.full(200, 1e-9)]
+    linear = fit_linear(np.vstack([X, other]), 2, weights)
+    np.testing.assert_allclose(linear.log_prob(X).mean(), fit_linear(X, 2).log_prob(X).mean(), atol=0.02)
+    models = assemble((5, 2, (10,)), "gaussian", "gelu", UNITS, "glorot", jax.random.key(0))
+    generative, _ = start_linear(models, np.vstack([X, other]), weights)
+    np.testing.assert_allclose(generative.decoder(np.zeros(2, np.float32)).mean, linear.bias, atol=1e-5)

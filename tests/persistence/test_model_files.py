@@ -183,7 +183,7 @@ PLACES = [
     ("fitted", "likelihood_"),
     ("fitted", "history_"),
     ("own_networks",),
-    ("feature_names",),
+    ("conversion", "columns"),
     ("arrays",),
     ("arrays", "file"),
     ("format",),
@@ -207,25 +207,25 @@ PAYLOADS |= {
     "huge layer": put([10**9], "arguments", "hidden"),
     "huge latent": put(10**12, "arguments", "latent_dim"),
     "no latent": lambda document: drop("fitted", "latent_dim_")(put("auto", "arguments", "latent_dim")(document)),
-    "huge width": put(10**12, "fitted", "n_features_in_"),
+    "huge width": put(10**12, "conversion", "num_columns"),
     "many layers": put([3] * 100_000, "arguments", "hidden"),
     "unknown argument": put(1, "arguments", "__class__"),
     "planted attribute": put("planted", "fitted", "transform"),
-    "missing argument": drop("fitted", "scale_"),
+    "missing argument": drop("conversion", "scale"),
     "missing arrays": drop("arrays"),
     "own encoder": put(["encoder"], "own_networks"),
     "other folder": put({"file": "../model/arrays-0.safetensors", "sha256": "0" * 64}, "arrays"),
     "deep": lambda _: "[" * 100_000,
     "deep object": lambda _: '{"a":' * 5_000 + "1" + "}" * 5_000,
-    "too large a number": lambda d: sealed(d).replace('"scale_": 1.0', '"scale_": 1e400'),
-    "nan": lambda d: sealed(d).replace('"scale_": 1.0', '"scale_": NaN'),
-    "name twice": lambda d: sealed(d).replace('"scale_": 1.0', '"scale_": 1.0, "scale_": 2.0'),
+    "too large a number": lambda d: sealed(d).replace('"scale": 1.0', '"scale": 1e400'),
+    "nan": lambda d: sealed(d).replace('"scale": 1.0', '"scale": NaN'),
+    "name twice": lambda d: sealed(d).replace('"scale": 1.0', '"scale": 1.0, "scale": 2.0'),
     "many digits": lambda d: sealed(d).replace('"seed_": ', '"seed_": ' + "1" * 10_000),
     "huge seed": put(10**30, "fitted", "seed_"),
     "seed of 32 bits": put(2**31, "fitted", "seed_"),
-    "huge scale": put(10**400, "fitted", "scale_"),
+    "huge scale": put(10**400, "conversion", "scale"),
     "huge entry": put([{"epoch": 10**400}], "fitted", "history_"),
-    "one name": put(["a"], "feature_names"),
+    "one name": put(["a"], "conversion", "columns"),
     "deep argument": put(nested(900), "arguments", "hidden"),
     "deep entry": put([{"epoch": nested(900)}], "fitted", "history_"),
     "no object": lambda _: "[]",
@@ -240,7 +240,7 @@ def test_hostile_contents_are_refused(payload, folder):
     assert_refused(folder)
 
 
-def test_there_are_a_hundred_of_them():
+def test_there_are_a_hundred_hostile_payloads():
     assert len(PAYLOADS) >= 100
 
 
@@ -276,13 +276,13 @@ def test_links_to_files_are_read(folder, fitted, tmp_path):
 
 
 def test_many_layers_load(tmp_path, monkeypatch):
-    monkeypatch.setattr("aevb.vae.estimator.train_on", lambda learner, state, *_, **__: Trained(state))
+    monkeypatch.setattr("aevb.vae.fitting.train_on", lambda learner, state, *_, **__: Trained(state))
     folder = VAE(hidden=(3,) * 10, progress=False).fit(X).save(tmp_path / "model")
     assert len(load(folder).generative_.decoder.network.layers) == 11
 
 
 def test_layers_without_arrays_are_not_built(folder, monkeypatch):
-    monkeypatch.setattr(VAE, "_build_models", lambda *_: pytest.fail("it built them"))
+    monkeypatch.setattr("aevb.fitted.design.assemble", lambda *_, **__: pytest.fail("it built them"))
     dummies = {str(number): np.ones((3, 3), np.float32) for number in range(1_000)}
     rewrite(folder, put([3] * 1_000, "arguments", "hidden"), lambda arrays: arrays | dummies)
     assert_refused(folder)
@@ -444,7 +444,9 @@ for folder in hostile:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux forgets a process's peak of memory")
+@pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="only Linux can reset the peak memory of a process"
+)
 def test_a_hostile_file_does_not_use_much_memory(fitted, tmp_path):
     """In a separate process, which has loaded a good model before."""
     folders = [fitted[0].save(tmp_path / name) for name in ("good", *LARGE)]
@@ -531,7 +533,7 @@ def test_changed_text_is_refused():
     text = sealed({"a": [1, 2.5, "b"]})
     assert unsealed(text) == {"a": [1, 2.5, "b"]}
     for changed in (text.replace(" ", "  ", 1), text.replace("2.5", "2.50"), text.replace('"b"', '"c"'), text + "\n"):
-        with pytest.raises(ValueError, match="changed by hand"):
+        with pytest.raises(ValueError, match="edited by hand"):
             unsealed(changed)
     with pytest.raises(ValueError, match="appears twice"):
         parse_json('{"a": {"b": 1, "b": 2}}')

@@ -2,6 +2,7 @@ import ast
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
@@ -13,9 +14,12 @@ import pandas as pd
 import pytest
 
 import aevb
-from aevb import VAE, ModelFileError, load, persistence
+from aevb import VAE, ModelFileError, load
 from aevb.files import sealed, unsealed
-from aevb.models import split
+from aevb.models import MatrixFormat, split
+from aevb.persistence.description import _FITTED, _KINDS, FORMAT, checked, checked_document, describe
+from aevb.persistence.folder import MAX_DESCRIPTION
+from aevb.persistence.models import _check_forms, _check_own
 
 RNG = np.random.default_rng(0)
 BINARY = (RNG.random((60, 6)) < [0.1, 0.9, 0.5, 0.2, 0.7, 0.4]).astype(np.float32)
@@ -96,21 +100,22 @@ def test_round_trip(X, arguments, tmp_path):
     assert_same_behaviour(vae.partial_fit(X), again.partial_fit(X), X)
 
 
-def test_a_long_history_and_many_names_are_restored(fitted, tmp_path, monkeypatch):
-    """Ten times as many epochs, and fifty thousand names, are within the limits for reading."""
+def test_a_long_history_and_many_names_are_restored(fitted):
+    """Ten times as many epochs, and 45,000 names, are within the limits for reading."""
     row = {"epoch": 100_000, "samples": 6_000_000, "lower_bound": -103.03915572166443, "reconstruction": None}
     rows = [row | {"kl_divergence": 12.185405299067497, "seconds": 12345.760897626998}] * 10_000
-    monkeypatch.setattr(fitted, "history_", rows)
-    names = [f"a column's name {number}" for number in range(50_000)]
-    text = sealed(persistence._described(fitted) | {"feature_names": names})
-    assert 10 * len(text) < persistence.MAX_DESCRIPTION
-    document = unsealed(text)
+    names = tuple(f"a column's name {number}" for number in range(45_000))
+    format = MatrixFormat(len(names), names)
+    model = replace(fitted.model_, record=replace(fitted.model_.record, history=rows), format=format)
+    text = sealed(describe(model, "VAE"))
+    assert 10 * len(text) < MAX_DESCRIPTION
+    document = checked_document(unsealed(text))
     assert document["fitted"]["history_"] == rows
-    assert document["feature_names"] == names
+    assert document["conversion"]["columns"] == list(names)
 
 
 def test_a_history_too_long_to_load_is_not_written(fitted, tmp_path, monkeypatch):
-    monkeypatch.setattr(persistence, "MAX_DESCRIPTION", 1000)
+    monkeypatch.setattr("aevb.persistence.folder.MAX_DESCRIPTION", 1000)
     with pytest.raises(ModelFileError, match=r"history_ has 2 rows, too many for a file\. Shorten it"):
         fitted.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
@@ -170,7 +175,7 @@ def umask():
 
 
 def test_a_failed_first_save_leaves_nothing(fitted, tmp_path, monkeypatch):
-    monkeypatch.setattr(persistence, "_named_arrays", lambda vae: 1 / 0)
+    monkeypatch.setattr("aevb.persistence.models.split", lambda models: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         fitted.save(tmp_path / "deep" / "model")
     assert list(tmp_path.iterdir()) == []
@@ -185,7 +190,7 @@ def test_a_folder_that_is_not_a_model_is_not_overwritten(name, fitted, folder, t
 
 
 def test_a_model_contains_its_format(fitted, tmp_path):
-    assert json.loads((fitted.save(tmp_path / "model") / "model.json").read_text())["format"] == 2
+    assert json.loads((fitted.save(tmp_path / "model") / "model.json").read_text())["format"] == FORMAT == 3
 
 
 def test_an_empty_folder_is_filled(fitted, tmp_path):
@@ -252,6 +257,7 @@ def test_executable_names_are_found(text, found):
 
 
 CHECKSUM = "0123456789abcdef" * 4
+MATRIX = MatrixFormat(2).describe()
 KINDS = {  # valid and invalid values of each entry of model.json
     "n_features_in_": ([1, 784], [0, -1, 1.0, True, "1", None]),
     "latent_dim_": ([1, 64], [0, -1, 2.0, True, "auto", None, 10**12]),
@@ -273,8 +279,21 @@ KINDS = {  # valid and invalid values of each entry of model.json
     "arguments": ([{}, {"hidden": 3}], [[], None]),
     "own_networks": ([[], ["encoder", "prior"]], ["encoder", ["optimizer"], None]),
     "own_optimizer": ([True, False], [0, None]),
+    "estimator": (["VAE"], [1, None]),
+    "conversion": (
+        [MATRIX, MATRIX | {"columns": ["a", "b"], "offset": [1.5, 0]}, {"kind": "tree", "values": {}}],
+        [
+            {},
+            {"kind": "pickle"},
+            {"kind": "matrix"},
+            *(MATRIX | {name: None} for name in ("num_columns", "scale", "from_frame")),
+            *(MATRIX | {name: value} for name in ("columns", "offset") for value in (["a"], [1], "ab", [None, None])),
+            MATRIX | {"num_columns": 0},
+            MATRIX | {"more": 1},
+        ],
+    ),
     "feature_names": ([[], ["a"]], ["a", [1], None]),
-    "fitted": ([dict.fromkeys(persistence._FITTED)], [{}, {"seed_": 1}, list(persistence._FITTED)]),
+    "fitted": ([dict.fromkeys(_FITTED)], [{}, {"seed_": 1}, list(_FITTED)]),
     "arrays": (
         [{"file": "arrays-0123456789abcdef.safetensors", "sha256": CHECKSUM}],
         [
@@ -293,15 +312,15 @@ KINDS = {  # valid and invalid values of each entry of model.json
 def test_allowed_entries_of_a_description(name):
     good, bad = KINDS[name]
     for value in good:
-        assert persistence._checked(name, value) is value
+        assert checked(name, value) is value
     for value in bad:
         with pytest.raises(ModelFileError) as error:
-            persistence._checked(name, value)
+            checked(name, value)
         assert str(error.value) == f"model.json: {name} has an invalid value, {str(value)[:60]}."
 
 
 def test_every_kind_is_tested():
-    assert set(KINDS) - {"transform"} == set(persistence._KINDS)
+    assert set(KINDS) - {"transform"} == set(_KINDS)
 
 
 def test_folders_are_created(fitted, tmp_path):
@@ -311,7 +330,7 @@ def test_folders_are_created(fitted, tmp_path):
 
 def test_mismatched_arrays_are_named():
     forms = {"a": np.zeros(3, np.float32)}
-    persistence._check_forms({"a": np.ones(3, np.float32), "more": np.ones(1)}, forms)
+    _check_forms({"a": np.ones(3, np.float32), "more": np.ones(1)}, forms)
     for arrays, words in (
         ({}, "the arrays lack a."),
         (
@@ -322,21 +341,21 @@ def test_mismatched_arrays_are_named():
         ({"a": np.float32([1, np.inf, 1])}, "the arrays: a contains NaN or infinity."),
     ):
         with pytest.raises(ModelFileError) as error:
-            persistence._check_forms(arrays, forms)
+            _check_forms(arrays, forms)
         assert str(error.value) == words
 
 
 def test_user_defined_parts_are_required_or_refused():
     own = {"prior": None, "encoder": None, "decoder": None}
     saved = {"own_networks": [], "own_optimizer": False}
-    persistence._check_own(own, None, saved)
-    persistence._check_own(own | {"prior": 1}, 1, {"own_networks": ["prior"], "own_optimizer": True})
-    persistence._check_own(own, None, {"own_networks": [], "own_optimizer": True})  # Adam takes its place
+    _check_own(own, None, saved)
+    _check_own(own | {"prior": 1}, 1, {"own_networks": ["prior"], "own_optimizer": True})
+    _check_own(own, None, {"own_networks": [], "own_optimizer": True})  # Adam takes its place
     for given, optimizer, description, words in (
         (own, None, saved | {"own_networks": ["prior"]}, "it was saved with your own prior. Pass it"),
         (own | {"decoder": 1}, None, saved, "it was saved with the standard decoder. Leave out decoder"),
         (own, 1, saved, "it was saved with a named optimizer. Leave out optimizer"),
     ):
         with pytest.raises(ModelFileError) as error:
-            persistence._check_own(given, optimizer, description)
+            _check_own(given, optimizer, description)
         assert str(error.value).startswith(words)

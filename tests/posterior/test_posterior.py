@@ -1,7 +1,7 @@
 """fit_posterior against models with known posteriors.
 
-Fits have fixed seeds; the full-covariance ones end, where the posterior is of their family, with no Monte Carlo error
-left. Bounds are compared within 5 standard errors or the number that stands there, several times what was seen.
+Fits have fixed seeds; those with full covariance have no Monte Carlo error left if the posterior is in their family.
+Bounds are compared within 5 standard errors, or within the number given, several times the measured difference.
 """
 
 import equinox as eqx
@@ -236,17 +236,17 @@ REJECTED = {
     "a name": (
         lambda v: v["nu"],
         {"variables": {"mu": (), "tau": constraints.positive}},
-        "log_joint: asks for the variable 'nu', and there are 'mu', 'tau'",
+        "log_joint: reads the variable 'nu', but there are only 'mu', 'tau'",
     ),
     "a support": (
         lambda v: -v,
         {"posterior": dist.Normal(0.0, 1.0), "variables": constraints.positive},
-        r"posterior: its support is Real\(\), and the variable's is Positive.*LogNormal",
+        r"posterior: its support is Real\(\), but the variable's is Positive.*LogNormal",
     ),
     "a shape": (
         lambda v: -v,
         {"posterior": dist.Normal(0.0, 1.0), "variables": (3,)},
-        r"posterior: its draws have shape \(\), and the variable has \(3,\)",
+        r"posterior: its draws have shape \(\), but the variable has shape \(3,\)",
     ),
     "no variables": (lambda v: v, {"variables": None}, "variables: posterior='full-gaussian' needs a description"),
     "a family": (lambda v: v, {"posterior": "full"}, "posterior.*'full-gaussian'"),

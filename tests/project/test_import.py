@@ -24,11 +24,11 @@ def heavy_modules_after(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize("code", ["import aevb", "from aevb.cli import main; sys.argv = ['aevb', '--help']; main()"])
-def test_light(code):
+def test_light_imports(code):
     assert heavy_modules_after(f"import sys; {code}") == set()
 
 
-def test_a_heavy_import_is_seen():
+def test_a_heavy_import_is_detected():
     assert "jax" in heavy_modules_after("import aevb; aevb.distributions")
 
 
@@ -39,10 +39,10 @@ def test_public_names_resolve(name):
 
 
 def test_every_package_defines_the_names_in_all():
-    rooms = [importlib.import_module(module.name) for module in pkgutil.iter_modules(aevb.__path__, "aevb.")]
-    named = [(room.__name__, name) for room in rooms for name in getattr(room, "__all__", ())]
+    packages = [importlib.import_module(module.name) for module in pkgutil.iter_modules(aevb.__path__, "aevb.")]
+    named = [(package.__name__, name) for package in packages for name in getattr(package, "__all__", ())]
     assert ("aevb.estimators", "full_vb_b") in named
-    assert [(room, name) for room, name in named if not hasattr(importlib.import_module(room), name)] == []
+    assert [(package, name) for package, name in named if not hasattr(importlib.import_module(package), name)] == []
 
 
 def test_unknown_name():

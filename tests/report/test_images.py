@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -57,13 +59,13 @@ def test_manifold_shows_decoder_means_with_z1_to_the_right_and_z2_upwards(vae, t
 
 
 def test_manifold_needs_a_plane(vae, tmp_path, monkeypatch):
-    monkeypatch.setattr(vae, "latent_dim_", 3)
+    monkeypatch.setattr(vae, "model_", replace(vae.model_, latent_dim=3))
     with pytest.raises(ValueError, match="latent_dim=2, but this one has 3"):
         manifold(vae, tmp_path / "manifold.png", (8, 8))
     assert not list(tmp_path.iterdir())
 
 
-def test_reconstructions_stand_below_their_originals(vae, digits, tmp_path, shown):
+def test_reconstructions_are_below_their_originals(vae, digits, tmp_path, shown):
     rows = digits.rows[300:305]
     reconstructions(vae, tmp_path / "r.png", rows, (8, 8), columns=3)
     made = vae.reconstruct(rows)

@@ -49,6 +49,6 @@ def test_a_collapsed_model_is_named():
     assert "No latent variable is active" in judge({"active_units": {"value": 0, "of": 3}})[0]
 
 
-def test_numbers_for_people():
+def test_readable_numbers():
     assert [written(value) for value in (-153.84, 1234567.0, -999999.0)] == ["-153.8", "1.2e+06", "-999,999.0"]
     assert written(float("nan")) == "nan"

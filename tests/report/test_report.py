@@ -13,10 +13,12 @@ import sklearn
 from sklearn.datasets import load_iris
 
 from aevb import VAE
+from aevb.fitted import FittedModel, TrainingRecord
+from aevb.models import MatrixFormat
 from aevb.report import latent_scatter, pictures, write_report
 from aevb.report.measures import NUM_SAMPLES, likelihood_rows, measure
 from aevb.report.page import ranking
-from aevb.report.report import _without_names
+from aevb.settings import Arguments
 
 IRIS = load_iris(as_frame=True)
 X, Y = IRIS.data, IRIS.target_names[IRIS.target]
@@ -84,7 +86,7 @@ def test_the_gap_of_some_rows_does_not_mix_in_others(vae, monkeypatch):
     rows = np.repeat(TEST.to_numpy()[:10], 3, axis=0) + 30 * (np.arange(30) % 3 > 0)[:, None]
     dataset = SimpleNamespace(image_shape=None, name="iris")
     run_data = SimpleNamespace(test=rows, train=rows[:0], num_train=0, split="", binarization="none", dataset=dataset)
-    metrics = measure(_without_names(vae), run_data, 0)
+    metrics = measure(vae.model_, run_data, 0)
     likelihood = metrics["held_out_log_likelihood"]
     assert likelihood["value"] - metrics["held_out_lower_bound"]["value"] > 100
     assert 0 <= likelihood["gap"] < 10
@@ -139,18 +141,18 @@ def test_log_p_uses_all_rows_of_a_table_but_only_a_hundred_large_images():
     assert [len(likelihood_rows(np.zeros((2000, width)))) for width in (4, 500, 784, 5000)] == [1000, 156, 100, 100]
 
 
-def caption(name, labels=None, **model):
+def caption(name, labels=None, *, estimator="sgvb-b", learner="aevb", history=None, refit_epochs=None):
     run_data = SimpleNamespace(train_labels=labels, test_labels=labels)
-    kind = SimpleNamespace(has_bound=True, has_weight_posterior=False)
-    defaults = {"estimator_": "sgvb-b", "num_samples": 5, "history_": [{"reconstruction": 0.0}], "_learner_kind": kind}
-    defaults["refit_epochs_"] = None
-    return CAPTIONS[name](SimpleNamespace(**{**defaults, **model}), run_data)
+    record = TrainingRecord(history or [{"reconstruction": 0.0}], refit_epochs=refit_epochs)
+    arguments = Arguments(num_samples=5, learner=learner)
+    model = FittedModel(None, None, MatrixFormat(1), arguments=arguments, estimator=estimator, record=record)
+    return CAPTIONS[name](model, run_data)
 
 
 CAPTIONS = {name: picture.caption for name, picture in pictures.PICTURES.items()}
 
 
-def test_captions_say_what_the_colours_are():
+def test_captions_explain_the_colours():
     assert "colour" not in caption("latent")
     assert "Its colour is its label" in caption("latent", np.arange(10))
     assert "the value of its label" in caption("latent", np.arange(40))
@@ -160,13 +162,13 @@ def test_captions_say_what_the_colours_are():
 
 def test_captions_name_the_bound_of_the_curve():
     assert "its two terms" in caption("learning_curve")
-    said = caption("learning_curve", estimator_="importance", history_=[{"lower_bound": 0.0}])
+    said = caption("learning_curve", estimator="importance", history=[{"lower_bound": 0.0}])
     assert "importance-weighted bound with 5 samples" in said
     assert "two terms" not in said
-    assert "Monte Carlo EM" in caption("learning_curve", _learner_kind=SimpleNamespace(has_bound=False))
-    assert "two terms" not in caption("learning_curve", estimator_="sgvb-a", history_=[{}])
+    assert "Monte Carlo EM" in caption("learning_curve", learner="mcem")
+    assert "two terms" not in caption("learning_curve", estimator="sgvb-a", history=[{}])
 
 
 def test_captions_say_that_the_model_was_refit_on_all_rows():
     assert "refit" not in caption("learning_curve")
-    assert "refit on all training rows, including these" in caption("learning_curve", refit_epochs_=3)
+    assert "refit on all training rows, including these" in caption("learning_curve", refit_epochs=3)

@@ -1,11 +1,11 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 
+from aevb.fitted import FittedModel
 from aevb.inference.diagnostics import ActiveUnits
+from aevb.models import MatrixFormat
 from aevb.report.columns import column_histograms, column_reconstructions
 from aevb.report.nearest import nearest_rows
 from aevb.report.pictures import _of_each_label
@@ -28,8 +28,10 @@ def test_nearest_rows_agree_with_a_search_of_all_pairs():
 
 
 @pytest.mark.slow
-def test_pictures_of_tables(tmp_path):
-    vae = SimpleNamespace(sample=lambda n, random_state: np.resize(X, (n, 23)), reconstruct=lambda rows: 0.5 * rows)
+def test_pictures_of_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr("aevb.fitted.coding.sample", lambda model, n, random_state: np.resize(X, (n, 23)))
+    monkeypatch.setattr("aevb.fitted.coding.reconstruct", lambda model, rows: 0.5 * rows)
+    vae = FittedModel(None, None, MatrixFormat(23))
     assert imread(column_histograms(vae, tmp_path / "a.png", X, seed=0)).std() > 0
     assert imread(column_reconstructions(vae, tmp_path / "b.png", X, [f"name {n}" for n in range(23)])).std() > 0
     assert (tmp_path / "a.svg").read_text().startswith("<?xml")
@@ -60,7 +62,8 @@ def test_traversals_say_what_they_are_ranked_by(tmp_path, monkeypatch, divergenc
     said, text = [], Axes.text
     monkeypatch.setattr(Axes, "text", lambda self, x, y, s, **style: said.append(s) or text(self, x, y, s, **style))
     found = Traversal(np.array([1, 0]), np.array([0.9, 0.1]), np.linspace(-2.5, 2.5, 11), np.zeros((2, 11, 4)))
-    model = {"likelihood_": "bernoulli", "scale_": 1.0, "_learner_kind": SimpleNamespace(needs_encoder=True)}
-    vae = SimpleNamespace(traverse=lambda rows, size: found, _divergences=lambda rows: divergences, **model)
+    monkeypatch.setattr("aevb.fitted.latent_space.traverse", lambda model, rows, size: found)
+    monkeypatch.setattr("aevb.fitted.latent_space.divergences", lambda model, rows: divergences)
+    vae = FittedModel(None, None, MatrixFormat(4), likelihood="bernoulli")
     traversals(vae, tmp_path / "traversals.png", X[:3, :4], (2, 2))
     assert f"0.90 {unit}" in said

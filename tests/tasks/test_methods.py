@@ -1,6 +1,6 @@
 """The tasks as methods of VAE, on rows of two kinds: one the negative of the other, with a tenth of the bits flipped.
 
-Seeds are fixed; what is compared with a threshold was measured far from it (stated beside it).
+Seeds are fixed; values compared with a threshold were measured far from it, as stated next to it.
 """
 
 import equinox as eqx
@@ -157,7 +157,7 @@ def test_anomalous_rows_come_first(vae):
     assert np.all(np.diff(ranking.scores[ranking.order]) <= 0)
 
 
-def test_cold_samples_are_alike(vae):
+def test_samples_at_low_temperature_are_similar(vae):
     at_mean = vae.inverse_transform(np.zeros((1, 2)))
     cold = vae.sample(20, mean=True, temperature=1e-3)
     np.testing.assert_allclose(cold, np.tile(at_mean, (20, 1)), atol=0.02)
@@ -210,7 +210,7 @@ def test_all_learners_impute(setting, method):
 
 
 @pytest.mark.slow
-def test_a_prior_off_the_real_line():
+def test_a_prior_with_limited_support():
     model = VAE(2, hidden=(16,), learning_rate=0.02, posterior="gamma", max_epochs=60, progress=False).fit(BINARY)
     with pytest.raises(ValueError, match="method='hmc' needs a z that may be any real vector"):
         model.impute(with_gaps())
@@ -232,7 +232,7 @@ def grey():
     return VAE(1, likelihood="bernoulli", hidden=(16,), **setting).fit(GREY)
 
 
-def test_denoised_grey_levels_stay_grey_and_come_nearer(grey, tmp_path):
+def test_denoised_grey_levels_stay_grey_and_are_closer_to_the_original(grey, tmp_path):
     clean = GREY[:64]
     noisy = clean + 0.15 * RNG.normal(size=clean.shape)
     found = grey.denoise(noisy, level=0.15, **FAST)
@@ -258,7 +258,7 @@ def test_the_dispersion_is_that_of_levels_and_of_binary_pixels_1(grey, vae):
     assert vae.dispersion_ == 1
 
 
-def test_a_level_decoder_has_the_moments_that_it_claims():
+def test_the_moments_of_a_level_decoder_are_correct():
     z = jnp.array([0.3])
     p = LevelDecoder(lambda z: dist.BernoulliProbs(jnp.array([0.2, 0.5])).to_event(1), jnp.array(0.1))(z)
     np.testing.assert_allclose(p.mean, [0.2, 0.5])

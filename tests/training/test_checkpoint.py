@@ -14,18 +14,10 @@ from sklearn.datasets import load_digits
 from aevb.learners import AEVB, MCEM, FullVB, WakeSleep
 from aevb.models import BayesianGenerativeModel, split, standard_models
 from aevb.networks import initialize
-from aevb.training import Resident, Source, feed, train_on
-from aevb.training.checkpoint import (
-    FORMAT,
-    CheckpointError,
-    Checkpoints,
-    locked,
-    read_about,
-    read_state,
-    samples_saved,
-    write_state,
-)
+from aevb.training import Resident, Source, feed, loop, reports, train_on
+from aevb.training.checkpoint import FORMAT, Checkpoints, locked, samples_saved
 from aevb.training.feed import FeedError
+from aevb.training.state_file import CheckpointError, read_about, read_state, write_state
 
 X = (load_digits().data / 16).astype(np.float32)[:300, ::4]
 ROWS, HELD_OUT = np.arange(240), np.arange(240, 300)
@@ -259,7 +251,7 @@ def test_the_structure_of_a_report_is_computed_once(tmp_path, monkeypatch):
     with pytest.raises(CutError):
         run(AEVB, Cut(tmp_path, 3))
     seen = []
-    monkeypatch.setattr(Resident, "first", lambda self: seen.append(1) or (self.source, self.train_rows))
+    monkeypatch.setattr(loop, "report_of_a_step", lambda *a: seen.append(1) or reports.report_of_a_step(*a))
     run(AEVB, Checkpoints(tmp_path, PURPOSE))
     assert len(seen) == 1
 

@@ -85,7 +85,7 @@ def run(kind, step, limit, folder):
 
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 66))])
-def test_in_noise_weights_and_memory(seed, tmp_path, monkeypatch):
+def test_injections_into_noise_weights_and_optimizer_state(seed, tmp_path, monkeypatch):
     monkeypatch.setattr(feed, "MAX_CHUNK_STEPS", CHUNK)
     generator = np.random.default_rng(seed)
     kind, step, lasts = seed % 4, int(generator.integers(EPOCHS * STEPS)), bool(generator.random() < 0.5)
@@ -116,7 +116,7 @@ def test_in_noise_weights_and_memory(seed, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 34))])
-def test_in_batches_from_a_generator(seed, tmp_path):
+def test_injections_into_batches_from_a_generator(seed, tmp_path):
     generator = np.random.default_rng(seed)
     number, row, column = int(generator.integers(1, 40)), int(generator.integers(50)), int(generator.integers(16))
     bad = generator.choice([np.nan, np.inf, -np.inf])

@@ -15,11 +15,11 @@ STD_ERROR = 1 / np.sqrt(3)
     ("data_dim", "num_rows", "sizes"),
     [(1, 1000, [1]), (3, 1000, [1, 2]), (8, 79, [1, 2, 4]), (8, 80, [1, 2, 4, 8]), (5, 3, [1])],
 )
-def test_neither_columns_nor_rows_are_exceeded(data_dim, num_rows, sizes):
+def test_candidates_are_limited_by_columns_and_rows(data_dim, num_rows, sizes):
     assert candidates(data_dim, num_rows) == sizes
 
 
-def test_there_is_a_limit_and_a_smallest_number():
+def test_candidates_have_an_upper_and_a_lower_limit():
     assert candidates(10**4, 10**6) == [1, 2, 4, 8, 16, 32, 64, 128, MAX_LATENT_DIM]
     assert candidates(4, 1000, smallest=2) == [2, 4]
     assert candidates(1, 1000, smallest=2) == [2]
@@ -81,7 +81,7 @@ def grow_with(bounds):
     return grow(lambda size: (bounds[size], size), list(bounds))
 
 
-def test_a_saved_search_comes_back():
+def test_a_saved_search_is_restored():
     search = grow_with({1: ROWS, 2: np.full(4, np.nan)})
     again = Search.restored(**plain(search._asdict()))
     assert str(again) == str(search) == "latent_dim: 1 (held-out bound -2.00; with 2: nan, in nats per row)"

@@ -17,7 +17,7 @@ from aevb.estimators import sgvb_b
 from aevb.learners import AEVB, OPTIMIZERS, StepInfo
 from aevb.models import Conversion, Numbers, split, standard_models
 from aevb.networks import initialize
-from aevb.training import Source, choose_step_size, feed, loop, lower_bounds, train
+from aevb.training import Source, choose_step_size, feed, held_out, loop, lower_bounds, train
 
 BYTES = (load_digits().data * 15).astype(np.uint8)  # 0, 15, ..., 240
 DIGITS = BYTES.astype(np.float32) * np.float32(1 / 255)
@@ -248,7 +248,7 @@ def test_nan_in_the_data_is_named_by_its_row():
         run(*start(), source=Source(X))
 
 
-def test_an_interrupt_keeps_what_was_learned(capsys):
+def test_an_interrupt_keeps_the_model_so_far(capsys):
     learner, state = start()
 
     def stop(row):
@@ -291,7 +291,7 @@ def test_early_stopping_returns_the_best_state():
     assert len(bounds) == np.argmax(bounds) + 1 + 10
     assert bounds[-1] < max(bounds)
     held_out_key = jax.random.split(key, 3)[2]
-    num_draws = min(loop.MAX_DRAWS, -(-loop.JUDGED_DRAWS // len(HELD_OUT)))
+    num_draws = min(held_out.MAX_DRAWS, -(-held_out.JUDGED_DRAWS // len(HELD_OUT)))
     best = lower_bounds(*learner.models(trained.state), Source(DIGITS), HELD_OUT, held_out_key, sgvb_b, num_draws)
     assert float(best.mean()) == max(bounds)
 

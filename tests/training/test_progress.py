@@ -3,7 +3,7 @@
 from aevb.training import progress
 
 
-def test_lines_are_printed_now_and_then_and_at_the_end(capsys, monkeypatch):
+def test_lines_are_printed_at_intervals_and_at_the_end(capsys, monkeypatch):
     clock = iter(range(0, 1000, 3))
     monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
     with progress.Progress(True, 1000) as bar:

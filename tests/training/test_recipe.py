@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from aevb import VAE
+from aevb.fitted import design
 from aevb.learners import AEVB
 from aevb.models import assemble, split
 from aevb.models.linear_start import start_linear
-from aevb.training import Resident, Source, budget, loop, recipe, train_on
+from aevb.training import Resident, Source, Trained, budget, held_out, recipe, train_on
 from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints
 from aevb.training.position import REDUCTION, Position
-from aevb.vae import estimator
+from aevb.vae import fitting
 
 RNG = np.random.default_rng(0)
 NOISE = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
@@ -46,7 +47,8 @@ def judged(monkeypatch):
     """Let the held-out bound of each epoch be the next of a list, or -9."""
     bounds = []
     monkeypatch.setattr(
-        loop, "_judge", lambda *_: {"validation_lower_bound": bounds.pop(0) if bounds else -9.0, "validation_kl": 1.0}
+        "aevb.training.loop.judge",
+        lambda *_: {"validation_lower_bound": bounds.pop(0) if bounds else -9.0, "validation_kl": 1.0},
     )
     return bounds
 
@@ -77,7 +79,7 @@ def test_a_run_without_reductions_ends_at_once(judged):
     assert (len(trained.history), trained.best_path) == (4, (2,))
 
 
-def test_a_start_that_nothing_beats_is_kept(judged):
+def test_the_start_is_kept_if_nothing_is_better(judged):
     judged += [-1.0]  # of the start
     learner, state = start()
     rule = Patience(2, 1, judges_start=True)
@@ -87,7 +89,7 @@ def test_a_start_that_nothing_beats_is_kept(judged):
 
 
 @pytest.mark.parametrize("cut", [4, 5, 7])  # epochs: just before, just after and well after the first reduction
-def test_a_run_cut_around_a_reduction_ends_as_if_it_had_not_been(cut, judged, tmp_path):
+def test_a_run_interrupted_around_a_reduction_gives_the_same_result(cut, judged, tmp_path):
     bounds = [-3.0, -2.0, -4.0, -4.0, -1.0, -4.0, -4.0]
     learner, state = start()
     feed, setting = feed_of(num_held_out=10), {"key": KEY, "patience": Patience(2, 2)}
@@ -110,7 +112,7 @@ def test_a_run_cut_around_a_reduction_ends_as_if_it_had_not_been(cut, judged, tm
 
 def test_a_model_that_ignores_its_codes_is_collapsed():
     learner, state = start(linear=True)
-    trained = loop.Trained(state, [{"kl_divergence": 0.0}])
+    trained = Trained(state, [{"kl_divergence": 0.0}])
     assert not recipe.is_collapsed(learner, trained, feed_of())
     asleep = jax.tree.map(lambda leaf: 0 * leaf, state.parameters)
     assert recipe.is_collapsed(learner, replace(trained, state=state._replace(parameters=asleep)), feed_of())
@@ -118,7 +120,7 @@ def test_a_model_that_ignores_its_codes_is_collapsed():
 
 
 @pytest.mark.thorough
-def test_the_warm_up_lets_codes_into_use(monkeypatch):
+def test_the_warm_up_makes_latent_variables_active(monkeypatch):
     """Weakly dependent columns: at the full weight of the KL term the codes carry less."""
     rows = (0.7 * RNG.normal(size=(60, 1)) + RNG.normal(size=(60, 3))).astype(np.float32)
     learner, state = start(rows)
@@ -126,7 +128,7 @@ def test_the_warm_up_lets_codes_into_use(monkeypatch):
     feed = feed_of(rows)
 
     def divergence(state):
-        return loop._judge(learner, feed.source, feed.train_rows, KEY, state)["validation_kl_divergence"]
+        return held_out.judge(learner, feed.source, feed.train_rows, KEY, state)["validation_kl_divergence"]
 
     plain = train_on(learner, state, feed, key=KEY, max_epochs=50).state
     assert divergence(recipe.warm_up(learner, state, feed, KEY).state) > divergence(plain) + 0.5
@@ -140,9 +142,9 @@ def short(monkeypatch):
     monkeypatch.setattr(recipe, "WARM_UP_STEPS", 20)
 
 
-def test_independent_columns_get_another_start_and_a_warning(short, monkeypatch):
+def test_independent_columns_get_a_second_start_and_a_warning(short, monkeypatch):
     warmed = []
-    monkeypatch.setattr(estimator, "warm_up", lambda *a: warmed.append(1) or recipe.warm_up(*a))
+    monkeypatch.setattr(fitting, "warm_up", lambda *a: warmed.append(1) or recipe.warm_up(*a))
     for name, value in {"MAX_STEPS": 300, "PATIENCE_STEPS": 100}.items():
         monkeypatch.setattr(budget, name, value)
     setting = {"init": "glorot", "learning_rate": 1e-2, "progress": False}
@@ -154,17 +156,17 @@ def test_independent_columns_get_another_start_and_a_warning(short, monkeypatch)
 
 def test_a_second_start_that_is_no_longer_collapsed_is_kept_without_a_warning(short, monkeypatch):
     answers = [True, False]
-    monkeypatch.setattr(estimator, "is_collapsed", lambda *_: answers.pop(0))
-    monkeypatch.setattr(estimator, "start_linear", lambda models, rows: models)
+    monkeypatch.setattr(fitting, "is_collapsed", lambda *_: answers.pop(0))
+    monkeypatch.setattr(design, "start_linear", lambda models, rows, weights: models)
     runs = []
 
     def train_again(*arguments, **options):
-        trained = loop.train_on(*arguments, **options)
+        trained = train_on(*arguments, **options)
         trained.best_bound = -5.0 + len(runs)  # the second run is better
         runs.append(trained)
         return trained
 
-    monkeypatch.setattr(estimator, "train_on", train_again)
+    monkeypatch.setattr(fitting, "train_on", train_again)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         vae = VAE(1, hidden=(8,), likelihood="gaussian", progress=False).fit(LINE)
@@ -189,9 +191,9 @@ def test_a_refit_takes_the_epochs_of_each_learning_rate():
     assert eqx.tree_equal(none.state, state)
 
 
-def test_a_refit_that_is_interrupted_is_not_used_and_said(short, monkeypatch):
+def test_an_interrupted_refit_is_discarded_with_a_warning(short, monkeypatch):
     def interrupted(learner, state, *_, **__):
-        return loop.Trained(state, stopped_because="interrupted")
+        return Trained(state, stopped_because="interrupted")
 
     monkeypatch.setattr(recipe, "train_on", interrupted)
     vae = VAE(1, hidden=(8,), likelihood="gaussian", init="glorot", progress=False).fit(LINE)
@@ -211,7 +213,7 @@ def test_an_interrupt_while_levels_are_measured_leaves_a_usable_model(short, mon
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(VAE, "_measured_dispersion", interrupt)
+    monkeypatch.setattr("aevb.vae.estimator.measured_dispersion", interrupt)
     vae = VAE(1, hidden=(8,), likelihood="gaussian", max_epochs=2, progress=False)
     with pytest.raises(KeyboardInterrupt):
         vae.fit(LINE)
@@ -235,20 +237,20 @@ def test_the_linear_start_is_for_a_standard_normal_prior():
         ({"max_epochs": 5}, None),
     ],
 )
-def test_few_rows_are_all_learned_from_in_the_end(arguments, num_rows, short, monkeypatch):
+def test_with_few_rows_the_model_is_refit_on_all_of_them(arguments, num_rows, short, monkeypatch):
     seen = []
 
     def relearn(learner, state, feed, key, path):
         seen.append((feed.num_rows, learner.num_data, feed.held_out))
         return recipe.relearn(learner, state, feed, key, path)
 
-    monkeypatch.setattr(estimator, "relearn", relearn)
+    monkeypatch.setattr(fitting, "relearn", relearn)
     vae = VAE(1, hidden=(8,), likelihood="gaussian", progress=False, **arguments).fit(LINE)
     assert seen == ([(num_rows, num_rows, None)] if num_rows else [])
     assert (vae.refit_epochs_ is None) == (num_rows is None)
     assert vae.refit_epochs_ is None or vae.refit_epochs_ <= vae.history_[-1]["epoch"]
 
 
-def test_many_rows_are_not_learned_from_again(short, monkeypatch):
-    monkeypatch.setattr(estimator, "SMALL", 60)
+def test_with_many_rows_there_is_no_refit(short, monkeypatch):
+    monkeypatch.setattr(fitting, "SMALL", 60)
     assert VAE(1, hidden=(8,), likelihood="gaussian", progress=False).fit(LINE).refit_epochs_ is None

@@ -1,4 +1,4 @@
-"""`fit(checkpoint=...)`: a killed run resumes where it was."""
+"""`fit(checkpoint=...)`: a killed run resumes where it stopped."""
 
 import multiprocessing
 import signal
@@ -25,7 +25,7 @@ def same(one, other):
     assert [{**row, "seconds": 0} for row in one.history_] == [{**row, "seconds": 0} for row in other.history_]
 
 
-def test_a_run_goes_on_with_more_epochs_and_is_the_same_run(tmp_path):
+def test_a_run_resumed_with_more_epochs_gives_the_same_result(tmp_path):
     VAE(**SMALL).set_params(max_epochs=2).fit(X, checkpoint=tmp_path)
     again = VAE(**SMALL).fit(X, checkpoint=tmp_path)
     same(again, VAE(**SMALL).fit(X))
@@ -40,7 +40,7 @@ def test_a_run_goes_on_with_more_epochs_and_is_the_same_run(tmp_path):
         ({"random_state": 1}, X, "arguments"),
     ],
 )
-def test_another_run_is_refused(tmp_path, arguments, data, words):
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, arguments, data, words):
     VAE(**SMALL).set_params(max_epochs=1).fit(X, checkpoint=tmp_path)
     with pytest.raises(ValueError, match=f"belongs to another run: its {words}"):
         VAE(**{**SMALL, **arguments}).fit(data, checkpoint=tmp_path)
@@ -54,7 +54,7 @@ def test_another_run_is_refused(tmp_path, arguments, data, words):
         ("optimizer", optax.adam(1e-3), optax.adam(1e-1)),
     ],
 )
-def test_another_part_of_ones_own_is_another_run(name, before, now, tmp_path):
+def test_a_different_custom_part_is_another_run(name, before, now, tmp_path):
     short = {**SMALL, "max_epochs": 1, "latent_dim": 2}
     VAE(**short, **{name: before}).fit(X, checkpoint=tmp_path)
     VAE(**short, **{name: before}).fit(X, checkpoint=tmp_path)
@@ -64,7 +64,7 @@ def test_another_part_of_ones_own_is_another_run(name, before, now, tmp_path):
             VAE(**short, **other).fit(X, checkpoint=tmp_path)
 
 
-def test_other_chunks_are_another_run(tmp_path, monkeypatch):
+def test_a_different_chunk_length_is_another_run(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(feed, "MAX_CHUNK_STEPS", 3)
         VAE(**SMALL).set_params(max_epochs=1).fit(X, checkpoint=tmp_path)
@@ -73,7 +73,7 @@ def test_other_chunks_are_another_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.thorough
-def test_a_held_out_bound_that_is_infinite_is_said_and_can_be_resumed(tmp_path):
+def test_an_infinite_held_out_bound_gives_a_warning_and_can_be_resumed(tmp_path):
     rows = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)
     held_out = rows[:20].copy()
     held_out[3, 2] = 1e25
@@ -85,7 +85,7 @@ def test_a_held_out_bound_that_is_infinite_is_said_and_can_be_resumed(tmp_path):
     assert np.isfinite(vae.transform(rows)).all()
 
 
-def test_what_cannot_be_resumed_is_refused(tmp_path):
+def test_runs_that_could_not_be_resumed_are_refused(tmp_path):
     with pytest.raises(ValueError, match="integer random_state"):
         VAE(**SMALL, random_state=None).fit(X, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="data that can be read again"):
@@ -95,19 +95,19 @@ def test_what_cannot_be_resumed_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_read_a_piece_at_a_time_is_resumed_too(tmp_path, monkeypatch):
+def test_a_run_on_a_file_read_in_pieces_is_resumed_too(tmp_path, monkeypatch):
     monkeypatch.setattr("aevb.data.training_data.IN_MEMORY_BYTES", 1000)
     monkeypatch.setattr("aevb.data.chunks.CHUNK_BYTES", 2400)
     np.save(tmp_path / "X.npy", X)
     small, folder = {**SMALL, "max_epochs": 3}, tmp_path / "run"
     VAE(**small).set_params(max_epochs=1).fit(tmp_path / "X.npy", checkpoint=folder)
     same(VAE(**small).fit(tmp_path / "X.npy", checkpoint=folder), VAE(**small).fit(tmp_path / "X.npy"))
-    np.save(tmp_path / "X.npy", np.concatenate([X[:7], 1 - X[7:8], X[8:]]))  # one other row is other data
+    np.save(tmp_path / "X.npy", np.concatenate([X[:7], 1 - X[7:8], X[8:]]))  # one changed row means different data
     with pytest.raises(ValueError, match="belongs to another run: its data"):
         VAE(**small).fit(tmp_path / "X.npy", checkpoint=folder)
 
 
-def test_a_save_that_fails_ends_the_run_with_what_was_learned_in_the_model(tmp_path, monkeypatch):
+def test_a_failed_save_ends_the_run_and_keeps_the_model_so_far(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
@@ -130,10 +130,12 @@ VAE(**{ {**SMALL, "max_epochs": 10**6, "patience": None}!r}).fit(X, checkpoint=f
 
 
 @pytest.mark.slow
-def test_killed_two_hundred_times_it_ends_as_if_it_had_not_been(tmp_path, monkeypatch):
-    """At random moments, most of them in the middle of a save: every checkpoint is readable, and the end is right."""
+def test_a_run_killed_two_hundred_times_gives_the_same_result(tmp_path, monkeypatch):
+    """At random moments, most of them during a save: every checkpoint is readable, and the result is the same."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "programs"))
-    forks = multiprocessing.get_context("forkserver")  # of a process that has imported everything, and computed nothing
+    forks = multiprocessing.get_context(
+        "forkserver"
+    )  # it forks a process that has imported everything, and computed nothing
     forks.set_forkserver_preload(["aevb.vae", "aevb.training.loop", "numpyro", "optax", "sklearn.utils.validation"])
     folder, chance, saved, half_written = tmp_path / "run", np.random.default_rng(0), 0, 0
     for _ in range(200):

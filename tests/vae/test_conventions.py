@@ -4,7 +4,10 @@ import pickle
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from aevb.vae.conventions import SilentCopies, Unsaved, available_if, unchanged_on_error
+from aevb.fitted.design import Design
+from aevb.settings import Arguments
+from aevb.vae.conventions import SilentCopies, available_if, unchanged_on_error
+from aevb.vae.streaming import Stream
 
 
 def check_open(instance):
@@ -36,7 +39,7 @@ def test_a_method_that_is_not_available_says_why():
     assert str(error.value.__cause__) == "it is closed."
 
 
-def test_copies_are_silent():
+def test_copies_show_no_progress():
     box = Box(progress=True)
     assert box._shows_progress is True
     assert clone(box)._shows_progress is False
@@ -44,17 +47,15 @@ def test_copies_are_silent():
     assert clone(Box(closed=True)).closed
 
 
-def test_what_is_unsaved_is_lost_in_a_copy():
-    kept = Unsaved([1])
-    assert kept.value == [1]
-    assert Unsaved().value is None
-    for other in (copy.copy(kept), copy.deepcopy(kept), pickle.loads(pickle.dumps(kept))):
-        assert isinstance(other, Unsaved)
-        assert other.value is None
+def test_copies_of_a_stream_are_empty():
+    stream = Stream(Design(Arguments(), "gaussian", 2, 1), "generative", "learner", "state")
+    for other in (copy.copy(stream), copy.deepcopy(stream), pickle.loads(pickle.dumps(stream))):
+        assert vars(other) == vars(Stream())
+        assert other.design is None
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_an_error_gives_an_estimator_its_attributes_back(error):
+def test_attributes_are_restored_after_an_error(error):
     box = Box()
     before = dict(vars(box))
     with pytest.raises(error), unchanged_on_error(box):  # noqa: PT012

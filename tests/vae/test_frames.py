@@ -1,4 +1,4 @@
-"""Frames go in and come back, as `set_output` asks for."""
+"""Data frames as input and, with `set_output`, as output."""
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_frames_have_the_columns_and_the_index_of_what_went_in(vae, name):
+def test_output_frames_have_the_columns_and_index_of_the_input(vae, name):
     holes = FRAME[:8].copy()
     if name == "impute":
         holes.loc["row 3", "b"] = np.nan
@@ -71,14 +71,14 @@ def test_draws_and_denoised_rows_are_frames(vae):
 
 
 @pytest.mark.parametrize("frame", [FRAME[["c", "a", "b"]], pl.DataFrame(FRAME[["b", "c", "a"]].to_dict("list"))])
-def test_columns_in_another_order_are_put_in_order(vae, frame):
+def test_columns_are_reordered_by_name(vae, frame):
     np.testing.assert_array_equal(vae.transform(frame), vae.transform(FRAME))
     np.testing.assert_array_equal(vae.score_samples(frame), vae.score_samples(FRAME))
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("order", [["a", "b", "c"], ["c", "a", "b"]])
-def test_rows_with_names_are_put_in_order(vae, order):
+def test_single_rows_with_names_are_reordered(vae, order):
     frame = FRAME[order]
     path = vae.set_output(transform="default").interpolate(frame.iloc[0], frame.iloc[1:2], 3)
     ends = vae.inverse_transform(vae.transform(FRAME[:2]))
@@ -87,7 +87,7 @@ def test_rows_with_names_are_put_in_order(vae, order):
         vae.interpolate(frame.iloc[0], frame.iloc[:2])
 
 
-def test_rows_of_a_table_are_not_taken_for_images():
+def test_rows_of_a_table_are_not_treated_as_images():
     table = np.random.default_rng(0).normal(size=(30, 4)) * [1, 10, 100, 1000]
     vae = VAE(1, hidden=(3,), max_epochs=1, progress=False).fit(table)
     with pytest.raises(ValueError, match=r"not known to be images.*give image_shape"):
@@ -103,13 +103,13 @@ def test_rows_of_a_table_are_not_taken_for_images():
         (FRAME[["a", "b"]], "lacks 'c'"),
     ],
 )
-def test_other_columns_are_named(vae, frame, words):
+def test_missing_and_unknown_columns_are_named(vae, frame, words):
     for method in (vae.transform, vae.score_samples, vae.impute, vae.log_likelihood):
         with pytest.raises(ValueError, match=f"X {words}"):
             method(frame)
 
 
-def test_columns_without_names_get_numbers():
+def test_unnamed_columns_are_numbered():
     setting = {"hidden": (), "max_epochs": 1, "optimizer": "sgd", "validation_fraction": 0, "progress": False}
     vae = VAE(2, **setting).fit(X).set_output(transform="pandas")
     assert vae.sample(2).columns.tolist() == ["x0", "x1", "x2"]

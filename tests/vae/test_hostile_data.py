@@ -1,7 +1,7 @@
-"""Data at scales that make others fail: learned without a number that is none, or refused with what to rescale.
+"""Data at extreme scales: training never produces NaN or infinity, or the data are refused with advice on rescaling.
 
-The columns are standardized inside, so that units change nothing but the density's own: the bound of c X is that of X
-minus the sum of log c.
+The columns are standardized internally, so that units only shift the density: the bound of c X is that of X minus the
+sum of log c.
 """
 
 import warnings
@@ -47,7 +47,7 @@ def plain():
     ],
     ids=["1e6", "1e-6", "mixed", "1e30 and 1e-30"],
 )
-def test_units_do_not_matter(scales):
+def test_units_shift_only_the_density(scales):
     vae = fit(X * scales)
     np.testing.assert_allclose(vae.transform(X * scales), plain().transform(X), atol=2e-3)
     np.testing.assert_allclose(vae.sample(20) / scales, plain().sample(20), atol=2e-3)
@@ -56,8 +56,8 @@ def test_units_do_not_matter(scales):
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e5])
-def test_a_large_offset_costs_no_more_than_its_digits(offset):
-    """Rows arrive as float32, which holds 7 digits: of 1e5 + x two decimals are left."""
+def test_a_large_offset_loses_only_the_digits_of_float32(offset):
+    """Rows are given in float32, which has 7 digits: two decimals of 1e5 + x are left."""
     vae = fit((X + offset).astype(np.float32))
     assert vae.score((X + offset).astype(np.float32)) == pytest.approx(plain().score(X), abs=0.5)
 
@@ -69,15 +69,15 @@ def test_pixels_up_to_255(data):
 
 
 @pytest.mark.parametrize("value", [0.0, 7.0, 1e6])
-def test_a_constant_column_of_real_numbers_is_named_with_what_to_do(value):
-    """Its density has no bound; of zeros and ones a constant is learned."""
+def test_a_constant_column_of_real_numbers_is_refused_by_name(value):
+    """Its density is unbounded; a constant column of zeros or ones can be learned."""
     data = X.copy()
     data[:, 2] = value
     with pytest.raises(ValueError, match=f"column 2 is constant .every row has {value}.*Drop it with"):
         fit(data)
 
 
-def test_one_row_many_times():
+def test_one_row_repeated_many_times():
     data = np.repeat(PIXELS[:1] / 255, 400, axis=0)
     vae = fit(data, likelihood="bernoulli")
     np.testing.assert_allclose(vae.reconstruct(data[:1]), data[:1], atol=0.5)
@@ -86,7 +86,7 @@ def test_one_row_many_times():
 
 
 @pytest.mark.parametrize("value", [1e4, 1e8, 1e15])
-def test_one_number_far_out(value):
+def test_a_single_outlier(value):
     data = X.copy()
     data[5, 3] = value
     fit(data)

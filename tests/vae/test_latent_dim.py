@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from aevb import VAE, load
-from aevb.vae import estimator
+from aevb.vae import fitting
 
 SMALL = {"latent_dim": "auto", "hidden": (), "max_epochs": 2}  # with the linear start it begins as factor analysis
 
@@ -38,7 +38,7 @@ def fitted(checkpoint):
 
 
 def test_one_factor_is_found(fitted):
-    """Seed 0; for more factors and seeds see the tests below."""
+    """Seed 0; the tests below have more factors and seeds."""
     vae, _ = fitted
     assert vae.latent_dim_ == 1
     assert [row["latent_dim"] for row in vae.latent_dim_search_] == [1, 2]
@@ -48,7 +48,7 @@ def test_one_factor_is_found(fitted):
 
 @pytest.mark.thorough
 def test_three_factors_are_found():
-    """Seed 0; over seeds see the slow test."""
+    """Seed 0; the slow test has more seeds."""
     vae = VAE(**SMALL, progress=False).fit(THREE)
     assert vae.latent_dim_ == 4  # of 1, 2, 4 and 8
     assert [row["latent_dim"] for row in vae.latent_dim_search_] == [1, 2, 4, 8]
@@ -56,20 +56,20 @@ def test_three_factors_are_found():
     assert one > two > 2 >= four
 
 
-def test_it_says_so(fitted):
+def test_the_choice_is_printed(fitted):
     vae, printed = fitted
     one, two = (f"{row['validation_lower_bound']:.2f}" for row in vae.latent_dim_search_)
     assert f"latent_dim: 1 (held-out bound {one}; with 2: {two}, in nats per row)\n" in printed
 
 
-def test_the_argument_stays_as_it_was(fitted):
+def test_the_argument_is_unchanged(fitted):
     vae, _ = fitted
     assert vae.get_params()["latent_dim"] == "auto"
     assert clone(vae).latent_dim == "auto"
     assert not hasattr(clone(vae), "latent_dim_")
 
 
-def test_saved_and_pickled_models_know_it(fitted, tmp_path):
+def test_saved_and_pickled_models_keep_the_chosen_number(fitted, tmp_path):
     vae, _ = fitted
     for again in (load(vae.save(tmp_path / "model")), pickle.loads(pickle.dumps(vae))):
         assert again.latent_dim == "auto"
@@ -78,16 +78,16 @@ def test_saved_and_pickled_models_know_it(fitted, tmp_path):
         np.testing.assert_array_equal(again.transform(X[:5]), vae.transform(X[:5]))
 
 
-def test_a_run_that_goes_on_does_not_search_again(fitted, checkpoint, monkeypatch):
+def test_a_resumed_run_does_not_search_again(fitted, checkpoint, monkeypatch):
     vae, _ = fitted
-    monkeypatch.setattr(estimator, "search_latent_dim", None)
+    monkeypatch.setattr(fitting, "search_latent_dim", None)
     again = VAE(**SMALL, progress=False).set_params(max_epochs=3).fit(X, checkpoint=checkpoint)
     assert (again.latent_dim_, again.latent_dim_search_) == (1, vae.latent_dim_search_)
     assert again.history_[:2] == vae.history_
     assert len(again.history_) == 3
 
 
-def test_a_number_that_was_given_is_told_too():
+def test_a_given_number_is_stored_too():
     vae = VAE(latent_dim=np.int64(1), hidden=(), max_epochs=1, progress=False).fit(X)
     assert (vae.latent_dim_, vae.latent_dim_search_) == (1, [])
     vae.set_params(latent_dim=3)  # for the next fit
@@ -111,7 +111,7 @@ def test_without_held_out_rows_it_is_refused(arguments, data, words):
     assert not hasattr(vae, "latent_dim_")
 
 
-def test_batches_are_refused_before_anything_was_learned():
+def test_batches_are_refused_before_training():
     with pytest.raises(
         ValueError, match=r"partial_fit: latent_dim='auto' needs held-out rows\. Give a number, or call"
     ):
@@ -138,13 +138,13 @@ def test_an_interrupted_search_keeps_nothing(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_a_simplex_has_two_corners_at_least():
+def test_a_simplex_has_at_least_two_dimensions():
     vae = VAE(**SMALL, posterior="dirichlet", progress=False).fit(X)
     assert [row["latent_dim"] for row in vae.latent_dim_search_] == [2]
 
 
 @pytest.mark.thorough
-def test_own_held_out_rows_and_files_larger_than_memory(tmp_path, monkeypatch):
+def test_with_given_validation_data_and_with_files_larger_than_memory(tmp_path, monkeypatch):
     vae = VAE(**SMALL, validation_fraction=0, progress=False).fit(THREE, validation_data=factor_data(0, 400)[300:])
     assert vae.latent_dim_ == 4
     monkeypatch.setattr("aevb.data.training_data.IN_MEMORY_BYTES", 0)
@@ -153,8 +153,8 @@ def test_own_held_out_rows_and_files_larger_than_memory(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:No latent variable is active")  # right, for independent columns
-def test_three_factors_are_found_and_noise_has_none_by_default():
+@pytest.mark.filterwarnings("ignore:No latent variable is active")  # correct for independent columns
+def test_defaults_find_three_factors_and_one_variable_for_noise():
     """All defaults, seeds 0 to 4: 2 to 4 latent variables for three factors, 1 for independent columns.
 
     Independent columns fail when both variables of J = 2 are active, and J = 2 is better by more than two standard

@@ -1,4 +1,4 @@
-"""The rivals behind the front door, and log-likelihoods of what they learned."""
+"""The other learners through `VAE`, and log-likelihoods of the models that they learn."""
 
 import warnings
 
@@ -42,8 +42,8 @@ def vae(request):
     return fit(request.param)
 
 
-def test_it_learns_what_there_is_to_learn(vae):
-    """Six independent pixels have -4.16 nats; two patterns with a tenth of the bits flipped, some -2.6."""
+def test_it_learns_the_patterns_in_the_data(vae):
+    """Six independent pixels have -4.16 nats; two patterns with a tenth of the bits flipped, about -2.6."""
     estimate = vae.log_likelihood(X, method="quadrature")
     assert -3.1 < np.mean(estimate.values) < -2.4
     codes = vae.transform(X)[:, 0]
@@ -52,7 +52,7 @@ def test_it_learns_what_there_is_to_learn(vae):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*datapoints")  # a few rows have doubts, with so few samples
+@pytest.mark.filterwarnings("ignore:.*datapoints")  # with so few samples, a few rows are unreliable
 def test_methods_agree(vae):
     exact = vae.log_likelihood(X[:50], method="quadrature")
     methods = {"hmc": 300, "ais": 200}
@@ -65,15 +65,15 @@ def test_methods_agree(vae):
         assert abs(np.mean(estimate.values - exact.values)) < 0.05, method
 
 
-def test_it_comes_back_from_a_file(vae, tmp_path):
+def test_it_is_restored_from_a_file(vae, tmp_path):
     again = load(vae.save(tmp_path / "model"))
     assert again.learner == vae.learner
     np.testing.assert_array_equal(again.inverse_transform([[0.5]]), vae.inverse_transform([[0.5]]))
-    if vae.recognition_ is not None:  # by HMC the codes would take long
+    if vae.recognition_ is not None:  # with HMC the codes would take long
         np.testing.assert_array_equal(again.transform(X[:5]), vae.transform(X[:5]))
 
 
-def test_full_vb_saves_its_posterior_and_refuses_what_it_cannot_do(tmp_path):
+def test_full_vb_saves_its_posterior_and_refuses_unsupported_calls(tmp_path):
     vae = fit("full-vb", max_epochs=2, optimizer="sgd")
     again = load(vae.save(tmp_path / "model"))
     np.testing.assert_array_equal(again.sample(3, mean=True), vae.sample(3, mean=True))
@@ -88,7 +88,7 @@ def test_full_vb_saves_its_posterior_and_refuses_what_it_cannot_do(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*datapoints")
-def test_full_vb_knows_more_about_small_data_than_map():
+def test_full_vb_beats_map_on_small_data():
     """300 rows of 30 real measurements: measured -14.1 against -16.5 nats (bound), -12.9 against -13.9 (log p)."""
     data = load_breast_cancer().data
     data = (data - data.mean(0)) / data.std(0)
@@ -97,14 +97,14 @@ def test_full_vb_knows_more_about_small_data_than_map():
     setting = {"latent_dim": 3, "hidden": 50, "batch_size": 50, "validation_fraction": 0, "progress": False}
     by_map = VAE(max_epochs=1000, **setting).fit(train)
     full = VAE(learner="full-vb", learning_rate=3e-3, max_epochs=1500, **setting).fit(train)
-    assert full.score(train, num_samples=20) < by_map.score(train, num_samples=20)  # MAP has overfitted them
+    assert full.score(train, num_samples=20) < by_map.score(train, num_samples=20)  # MAP overfits them
     assert full.score(test, num_samples=50) > by_map.score(test, num_samples=50) + 1
     likelihoods = [vae.log_likelihood(test, num_samples=500).mean for vae in (full, by_map)]
     assert likelihoods[0] > likelihoods[1] + 0.5
 
 
 @pytest.mark.slow
-def test_wake_sleep_learns_on_from_batches():
+def test_wake_sleep_continues_from_batches():
     vae = fit("wake-sleep", max_epochs=5)
     before = vae.score(X)
     for _ in range(20):
@@ -113,7 +113,7 @@ def test_wake_sleep_learns_on_from_batches():
     assert len(vae.history_) == 25
 
 
-def test_what_needs_an_encoder_says_that_there_is_none():
+def test_methods_that_need_an_encoder_say_that_there_is_none():
     vae = fit("mcem", max_epochs=1, optimizer="sgd")
     assert vae.recognition_ is None
     assert set(vae.history_[0]) == {"epoch", "samples", "log_joint", "acceptance", "seconds"}
@@ -149,13 +149,13 @@ def test_posterior_means_by_hmc_are_exact():
     means = rowwise(tasks.posterior_mean_by_hmc, generative, Source(x), np.arange(3), key)[:, 0]
     precision = 1 + 2 * 2**2 / 0.5
     expected = 2 * x.sum(1) / 0.5 / precision
-    # 200 samples, here nearly independent: 6 standard errors, missed by one seed in 10^8.
+    # 200 samples, here nearly independent: 6 standard errors fail by chance for one seed in 10^8.
     np.testing.assert_allclose(means, expected, atol=6 * np.sqrt(1 / precision / 200))
 
 
 @pytest.mark.slow
-def test_annealing_shows_how_far_it_is_and_can_be_interrupted(capfd, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # taken for a terminal
+def test_annealing_shows_progress_and_can_be_interrupted(capfd, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # treated as a terminal
     vae = fit("mcem", max_epochs=1, progress=True)
     shares = []
     vae.log_likelihood(X[:70], method="ais", num_samples=150, progress=shares.append)
@@ -172,7 +172,7 @@ def test_annealing_shows_how_far_it_is_and_can_be_interrupted(capfd, monkeypatch
 
 
 @pytest.mark.slow
-def test_a_number_that_should_not_be_trusted_says_so():
+def test_an_unreliable_estimate_gives_a_warning():
     vae = fit("aevb", max_epochs=1, latent_dim=8)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")

@@ -1,7 +1,7 @@
-"""Learning on MNIST against an independent hand-written run of the same settings.
+"""Training on MNIST, compared with an independent hand-written implementation with the same settings.
 
-Grey levels, first 50,000 training images, 500 hidden units, M = 100, L = 1; J = 20 unless said otherwise; test bound by
-estimator B with one sample an image, all 10,000 test images, one seed.
+Grey levels, first 50,000 training images, 500 hidden units, M = 100, L = 1; J = 20 unless stated otherwise; test bound
+by estimator B with one sample per image, all 10,000 test images, one seed.
 """
 
 import gzip
@@ -24,9 +24,9 @@ SETTINGS = {
     "adagrad": {"optimizer": "adagrad", "learning_rate": 0.02, "init": "paper"},
     "adam": {"optimizer": "adam", "learning_rate": 1e-3, "init": "glorot"},
 }
-# The reference is one run, and so is this. The paper's setting depends much on the starting weights: seeds 0 to 5 gave
-# -135.4, -140.8, -134.2, -133.6, -134.4, -134.4 after 100,000 samples and -123.7, -124.2, -121.7, -122.3, -122.6,
-# -123.0 after 400,000 (measured). This one is the best of them at the first mark; Adam's curves hardly differ.
+# The reference is a single run, and so is this. With the paper's settings much depends on the initial weights: seeds 0
+# to 5 gave -135.4, -140.8, -134.2, -133.6, -134.4, -134.4 after 100,000 samples and -123.7, -124.2, -121.7, -122.3,
+# -122.6, -123.0 after 400,000 (measured). This one is the best of them at the first point; Adam's curves hardly differ.
 SEED = 3
 
 
@@ -48,7 +48,7 @@ def read_images(folder, name):
 def test_bound_follows_the_reference_run(mnist, name):
     train, test = mnist
     for samples, reference in REFERENCE[name].items():
-        # The same seed: each run is the beginning of the next.
+        # With the same seed, each run is the beginning of the next.
         vae = VAE(
             20,
             **SETTINGS[name],
@@ -65,7 +65,7 @@ def test_bound_follows_the_reference_run(mnist, name):
 
 def test_defaults_need_no_more_samples_than_the_reference_run(mnist):
     train, test = mnist
-    vae = VAE(20, max_epochs=22, progress=False).fit(train)  # of the 45,000 that are not held out
+    vae = VAE(20, max_epochs=22, progress=False).fit(train)  # on the 45,000 images that are not held out
     assert vae.history_[-1]["samples"] <= 1_000_000
     assert vae.score(test) > REFERENCE["adam"][1_000_000]
 
@@ -85,12 +85,12 @@ def test_aevb_is_above_wake_sleep(mnist, latent_dim):
     assert bounds["aevb"] > bounds["wake-sleep"]
 
 
-@pytest.mark.filterwarnings("ignore:.*datapoints")  # errors are compared at all rows, those with warnings too
-def test_judges_agree_with_quadrature(mnist):
-    """Posteriors of two latent variables have several modes for some images, and the encoder knows only one of them.
+@pytest.mark.filterwarnings("ignore:.*datapoints")  # errors are compared for all rows, including those with warnings
+def test_likelihood_estimators_agree_with_quadrature(mnist):
+    """Posteriors of two latent variables have several modes for some images, and the encoder finds only one of them.
 
-    Measured: importance -0.09 nat, appendix D's estimator 0.00, annealing -0.01. Without a share of samples and of the
-    chains' starts from the prior it was -0.8 and -0.1, with single images off by 20.
+    Measured: importance -0.09 nats, appendix D's estimator 0.00, annealing -0.01. Without a part of the samples, and of
+    the chains' starting points, from the prior it was -0.8 and -0.1, with single images off by 20.
     """
     train, test = mnist
     vae = VAE(2, max_epochs=10, progress=False).fit(train)

@@ -1,6 +1,6 @@
-"""Every family of q(z|x) behind the front door, one row a family; and q(z) without x.
+"""Every family of q(z|x) through `VAE`, one row per family; and q(z) without an encoder.
 
-Averages of draws are compared within 6 standard errors, missed by one seed in 10^8 for each number.
+Averages of draws are compared within 6 standard errors: each comparison fails by chance for one seed in 10^8.
 """
 
 import equinox as eqx
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.thorough
 
 X = (load_digits().data / 16).astype(np.float32)
 WITH_KL = {"gaussian", "full-gaussian", "gamma", "weibull", "beta", "dirichlet"}
-QUICK = {"flow", "dirichlet"}  # the others take the same ways through the code
+QUICK = {"flow", "dirichlet"}  # the others use the same code paths
 
 
 def each_family_but(*slow):
@@ -38,7 +38,7 @@ def small(**options):
 
 
 @each_family_but(*set(POSTERIORS) - {"flow"})
-def test_it_learns_digits_and_comes_back_from_a_file(name, tmp_path):
+def test_it_learns_digits_and_is_restored_from_a_file(name, tmp_path):
     vae = small(posterior=name).fit(X)
     bounds = [row["lower_bound"] for row in vae.history_]
     assert bounds == sorted(bounds)
@@ -54,10 +54,10 @@ def test_it_learns_digits_and_comes_back_from_a_file(name, tmp_path):
 
     draws, log_prob = map(np.asarray, draw(q))
     assert draws.shape == (2000, 7, 3)
-    # The mean of a flow has an error of its own, that of 500 pairs of draws.
+    # The mean of a flow is itself estimated from 500 pairs of draws.
     error = draws.std(0) * np.sqrt(1 / 2000 + (name == "flow") / 500)
     assert (abs(draws.mean(0) - vae.transform(X[:7])) < 6 * error).all()
-    # Rows have noise of their own.
+    # Each row has its own noise.
     assert abs(np.corrcoef(draws[:, 0, 0], draws[:, 1, 0])[0, 1]) < 6 / np.sqrt(2000)
     assert np.isfinite(log_prob).all()
     assert vae.sample(2).shape == (2, 64)
@@ -100,7 +100,7 @@ def test_equal_models_have_equal_skeletons_and_start_near_the_prior(name):
     assert split(one).skeleton == split(other).skeleton
     assert hash(split(one).skeleton) == hash(split(other).skeleton)
     zeros = standard_models(6, 3, (5,), "bernoulli", posterior=name)
-    z = jnp.array([0.2, 0.5, 0.3])  # inside of every support
+    z = jnp.array([0.2, 0.5, 0.3])  # inside every support
     log_q, log_p = jax.jit(lambda p, q: (q(jnp.ones(6)).log_prob(z), p.latent_distribution().log_prob(z)))(*zeros)
     np.testing.assert_allclose(log_q, log_p, atol=1e-5)
 
@@ -124,12 +124,12 @@ def test_without_an_encoder_each_row_has_its_own_q(tmp_path):
     assert vae.history_[-1]["lower_bound"] > vae.history_[0]["lower_bound"] + 1
     rows = Y[:20]
     gap = vae.log_likelihood(rows, method="quadrature").values.mean() - vae.score(rows, num_samples=100)
-    assert 0 < gap < 0.15  # what a diagonal Gaussian cannot reach: 0.06 was seen
+    assert 0 < gap < 0.15  # out of reach for a diagonal Gaussian; 0.06 was measured
     again = load(vae.save(tmp_path / "model"))
     np.testing.assert_array_equal(again.transform(rows), vae.transform(rows))
 
 
-def test_what_does_not_go_without_an_encoder():
+def test_settings_that_need_an_encoder_are_refused_without_one():
     assert not hasattr(VAE(amortized=False), "partial_fit")
     for arguments, words in (
         ({"learner": "wake-sleep"}, "amortized=False needs learner='aevb'"),

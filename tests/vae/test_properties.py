@@ -1,7 +1,7 @@
-"""What holds for any data, sizes and seeds, tried on examples that Hypothesis looks for.
+"""Properties that hold for any data, sizes and seeds, checked on examples that Hypothesis generates.
 
-The thorough tests try a few examples, always the same; the slow ones 1,000 of each property. `--hypothesis-seed=1`
-draws others. Sizes come from small sets, for each combination is another program to compile.
+The thorough tests check a few fixed examples; the slow ones 1,000 of each property. `--hypothesis-seed=1` draws
+different ones. Sizes come from small sets, because each combination compiles another program.
 
 The bounds of linear-Gaussian models are exact: they are quadratic in the noise, so that their average over the 2J
 points ±sqrt(J) e_j is their expectation. Only the importance-weighted bound is sampled. Its mean exceeds log p(x) by 6
@@ -9,6 +9,7 @@ standard errors once in a billion examples.
 """
 
 import tempfile
+from dataclasses import replace
 from functools import cache, partial
 
 import equinox as eqx
@@ -28,12 +29,12 @@ from aevb.models import GenerativeModel, RecognitionModel, join, split, standard
 
 pytestmark = pytest.mark.thorough
 
-NUM_ROWS, NUM_COLUMNS = 13, 3  # a prime, which nothing divides
+NUM_ROWS, NUM_COLUMNS = 13, 3  # a prime
 SEEDS = st.integers(0, 2**31 - 1)
 
 
 def holds_for(few=4, **strategies):
-    """Make a test of a property: on a few examples by default, on 1,000 in the slow tests."""
+    """Turn a property into a test: on a few examples by default, on 1,000 in the slow tests."""
 
     def decorate(check):
         @pytest.mark.parametrize("number", [few, pytest.param(1000, marks=pytest.mark.slow)])
@@ -58,14 +59,14 @@ def holds_for(few=4, **strategies):
 
 @st.composite
 def data_sets(draw):
-    """Matrices of each kind that `fit` takes, hostile scales included."""
+    """Matrices of each kind that `fit` accepts, including extreme scales."""
     kind = draw(st.sampled_from(["bool", "uint8", "float32", "float64"]))
     shape = NUM_ROWS, NUM_COLUMNS
     if kind == "bool":
         return draw(npst.arrays(bool, shape))
     if kind == "uint8":
         X = draw(npst.arrays(np.uint8, shape))
-        X[0, 0] = 255  # or it may be one of zeros and ones
+        X[0, 0] = 255  # otherwise it may contain only zeros and ones
         return X
     if kind == "float32":
         return draw(npst.arrays(np.float32, shape, elements=st.floats(0, 1, width=32)))
@@ -108,7 +109,7 @@ def test_a_fit_gives_finite_numbers_of_the_right_shapes(X, batch_size, sizes, se
 
 @st.composite
 def linear_models(draw):
-    """A linear-Gaussian model, a datapoint, an encoder of either kind, near the posterior or far from it."""
+    """A linear-Gaussian model, a datapoint, and an encoder of either kind, near the posterior or far from it."""
     D, J = draw(st.sampled_from([(1, 1), (3, 2), (2, 4)]))
     rng = np.random.default_rng(draw(SEEDS))
     sizes = st.sampled_from([0.01, 0.3, 1.0, 3.0])
@@ -151,7 +152,7 @@ def test_no_bound_of_a_linear_model_exceeds_its_log_likelihood(model, seed):
     expected = log_likelihood - gaussian_kl(mu, scale_tril, *posterior)
     close = {"rtol": 1e-8, "atol": 1e-8}
     is_diagonal = np.count_nonzero(scale_tril - np.diag(np.diag(scale_tril))) == 0
-    for is_full in {True, not is_diagonal}:  # what is diagonal is of both kinds
+    for is_full in {True, not is_diagonal}:  # a diagonal encoder is tested as both kinds
         for estimator in (sgvb_a, sgvb_b):
             (bound,) = bounds_of((decoder, (mu, scale_tril)), x, points, estimator, is_full)
             np.testing.assert_allclose(bound, expected, **close)
@@ -192,9 +193,9 @@ def fitted(number):
     layout=st.sampled_from(LAYOUTS),
     seed=SEEDS,
 )
-def test_a_row_has_its_values_whatever_its_place_and_company(number, num_rows, layout, seed):
+def test_a_rows_values_do_not_depend_on_its_position_or_other_rows(number, num_rows, layout, seed):
     vae, X = fitted(number), some_rows(num_rows, seed)
-    order = np.random.default_rng(seed + 1).integers(num_rows, size=num_rows)  # some twice, some not at all
+    order = np.random.default_rng(seed + 1).integers(num_rows, size=num_rows)  # some rows twice, some not at all
     for method in (vae.transform, vae.score_samples, vae.reconstruct):
         np.testing.assert_array_equal(method(layout(X[order])), method(X)[order])
 
@@ -216,7 +217,7 @@ ROWS = st.dictionaries(st.text(max_size=5), st.floats(allow_nan=False, allow_inf
 
 
 def filled(tree, values):
-    """Put these values into all floating-point arrays of a tree, again and again."""
+    """Fill all floating-point arrays of a tree with these values, repeated as needed."""
 
     def fill(leaf):
         return jnp.asarray(np.resize(np.float32(values), leaf.shape)) if eqx.is_inexact_array(leaf) else leaf
@@ -235,13 +236,14 @@ def arrays_of(vae):
     history=st.lists(ROWS, max_size=3),
     values=st.lists(FINITE, min_size=1, max_size=50),
 )
-def test_a_model_comes_back_from_its_file_bit_for_bit(number, arguments, history, values):
+def test_a_model_is_restored_from_its_file_bit_for_bit(number, arguments, history, values):
     vae = VAE(**fitted(number).get_params()).set_params(**arguments)
     vae.__dict__.update({name: value for name, value in vars(fitted(number)).items() if name.endswith("_")})
     vae._optimizer_state = filled(fitted(number)._optimizer_state, values)
     parts = split((vae.generative_, vae.recognition_))
-    vae.generative_, vae.recognition_ = join(filled(parts.parameters, values), parts.constants, parts.skeleton)
-    vae.history_ = history
+    generative, recognition = join(filled(parts.parameters, values), parts.constants, parts.skeleton)
+    record = replace(vae.model_.record, history=history)
+    vae.model_ = replace(vae.model_, generative=generative, recognition=recognition, record=record)
     with tempfile.TemporaryDirectory() as folder:
         again = load(vae.save(folder))
     assert again.get_params() == vae.get_params()

@@ -1,6 +1,6 @@
 """VAE.fit on files and batches, and learning from streams that change.
 
-Seeds are fixed. For other seeds (of data and model) the numbers of the statistical tests are given where they stand.
+Seeds are fixed. The docstrings of statistical tests give their results for other seeds (of data and model).
 """
 
 import copy
@@ -53,7 +53,7 @@ def fitted():
 
 @pytest.fixture
 def no_memory(monkeypatch):
-    """Files are never loaded whole."""
+    """Files are never loaded as a whole."""
     monkeypatch.setattr(training_data, "IN_MEMORY_BYTES", 0)
 
 
@@ -73,15 +73,15 @@ def write(path, rows):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.parquet"])
-def test_a_file_that_fits_into_memory_is_as_good_as_its_array(tmp_path, name):
+def test_fitting_a_file_in_memory_equals_fitting_its_array(tmp_path, name):
     from_file, from_array = small().fit(str(write(tmp_path / name, X[:500]))), small().fit(X[:500])
     assert_same_arrays(from_file, from_array)
     assert from_file.n_features_in_ == 6
     assert list(getattr(from_file, "feature_names_in_", [])) == (list("abcdef") if name == "x.parquet" else [])
 
 
-def test_methods_take_the_files_that_fit_takes(tmp_path):
-    """Pictures, and tables whose columns are put in order by their names."""
+def test_methods_accept_the_same_files_as_fit(tmp_path):
+    """Pictures, and tables whose columns are reordered by name."""
     from PIL import Image
 
     levels = np.random.default_rng(0).integers(0, 256, (20, 4, 3), np.uint8)
@@ -103,7 +103,7 @@ def test_methods_take_the_files_that_fit_takes(tmp_path):
 
 @pytest.mark.usefixtures("no_memory")
 @pytest.mark.parametrize("name", ["x.npy", "x.parquet", "folder", "memmap"])
-def test_a_file_larger_than_memory_is_learned_as_well(tmp_path, name, fitted):
+def test_a_file_larger_than_memory_reaches_the_same_bound(tmp_path, name, fitted):
     """Bounds after two epochs: -2.728 (array, nothing held out), -2.726 (array), -2.719 to -2.726 (the others)."""
     path = tmp_path / name
     if name == "folder":
@@ -117,7 +117,7 @@ def test_a_file_larger_than_memory_is_learned_as_well(tmp_path, name, fitted):
     assert [row["samples"] for row in vae.history_] == [18_000, 36_000]
     assert vae.history_[-1]["validation_lower_bound"] > vae.history_[0]["validation_lower_bound"]
     assert abs(vae.score(TEST, num_samples=10) - fitted.score(TEST, num_samples=10)) < 0.05
-    if name in ("x.npy", "memmap"):  # a repeated run is the same run
+    if name in ("x.npy", "memmap"):  # a repeated run gives the same result
         assert_same_arrays(vae, small().fit(data))
 
 
@@ -134,7 +134,7 @@ def test_columns_of_a_large_file_are_standardized(tmp_path):
 
 @pytest.mark.usefixtures("no_memory")
 def test_bad_files_are_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("aevb.vae.estimator.train_on", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr("aevb.vae.fitting.train_on", lambda *_, **__: pytest.fail("work was done"))
     bad = X[:2000].copy()
     bad[1234, 5] = np.nan
     vae = small()
@@ -161,17 +161,17 @@ def test_one_program_serves_all_chunks_of_all_passes(monkeypatch):
         return sgvb_b(*arguments)
 
     monkeypatch.setitem(ESTIMATORS, "sgvb-b", counting)
-    small(max_epochs=3).fit(lambda: iter(BATCHES))  # four chunks of 5,000 rows a pass
+    small(max_epochs=3).fit(lambda: iter(BATCHES))  # four chunks of 5,000 rows per pass
     assert len(traces) == 1
     small().fit(iter(BATCHES[:10]))
     assert len(traces) == 1
     vae = small()
     for batch in BATCHES[:5]:
         vae.partial_fit(batch)
-    assert len(traces) == 2  # chunks of 1000 rows are another shape
+    assert len(traces) == 2  # chunks of 1000 rows have a different shape
 
 
-def test_a_generator_is_seen_once(fitted):
+def test_a_generator_is_consumed_once(fitted):
     """Bounds: -2.798 after one pass, -2.712 after two; an array: -2.728."""
     once = small().fit(batch for batch in BATCHES)
     assert once.stopped_because_ == "end_of_data"
@@ -199,7 +199,7 @@ def bad_stream(bad, number):
         (X[:0], r"batch 12 .*0 sample"),
     ],
 )
-def test_a_bad_batch_is_named_and_what_was_learned_is_kept(bad, words):
+def test_a_bad_batch_is_named_and_the_model_so_far_is_kept(bad, words):
     vae = small()
     with pytest.raises(ValueError, match=words) as error:
         vae.fit(bad_stream(bad, 12))
@@ -208,7 +208,7 @@ def test_a_bad_batch_is_named_and_what_was_learned_is_kept(bad, words):
     assert vae.history_[-1]["samples"] == 10_000
 
 
-def test_bad_first_batches_leave_nothing_behind():
+def test_bad_first_batches_leave_the_estimator_unfitted():
     for bad, words in ((X[0], "batch 0 .*Expected 2D"), (X[:10] * np.nan, "first 5010 rows .*row 0, column 0 is nan")):
         vae = small()
         with pytest.raises(ValueError, match=f"(?s){words}"):
@@ -216,7 +216,7 @@ def test_bad_first_batches_leave_nothing_behind():
         assert not hasattr(vae, "n_features_in_")
 
 
-def test_errors_of_the_users_own_generator_come_through():
+def test_errors_in_the_users_generator_are_raised_unchanged():
     def stream():
         yield from BATCHES[:10]
         raise OSError("unplugged")
@@ -227,7 +227,7 @@ def test_errors_of_the_users_own_generator_come_through():
     assert vae.history_[-1]["samples"] == 10_000
 
 
-def test_ctrl_c_in_an_endless_stream_keeps_what_was_learned(monkeypatch, capfd):
+def test_ctrl_c_in_an_endless_stream_keeps_the_model_so_far(monkeypatch, capfd):
     def endless():
         while True:
             yield BATCHES[0]
@@ -262,7 +262,7 @@ def test_a_stream_in_order_reaches_the_bound_of_shuffled_data(fitted):
     assert abs(vae.score(TEST, num_samples=10) - fitted.score(TEST, num_samples=10)) < 0.03
 
 
-def test_copies_go_on_alike():
+def test_a_copy_continues_like_the_original():
     vae = small().partial_fit(BATCHES[0])
     again = [copy.deepcopy(vae), pickle.loads(pickle.dumps(vae))]
     vae.partial_fit(BATCHES[1])
@@ -274,8 +274,8 @@ def test_copies_go_on_alike():
         np.testing.assert_allclose(left, right, atol=1e-5)
 
 
-def test_a_new_fit_forgets_the_stream_before(monkeypatch):
-    """Also where the new model gets the address of the old one: nothing is found again by it."""
+def test_a_new_fit_forgets_an_earlier_stream(monkeypatch):
+    """Even if the new model has the same memory address as the old one: nothing is cached by it."""
     monkeypatch.setattr(vae_module, "id", lambda _: 0, raising=False)
     fresh = small(validation_fraction=0).fit(X[:100]).partial_fit(X[:100])
     vae = small(validation_fraction=0).partial_fit(X[100:200]).fit(X[:100])
@@ -286,7 +286,7 @@ def test_a_new_fit_forgets_the_stream_before(monkeypatch):
 
 
 @pytest.mark.slow
-def test_adagrad_that_forgets_recovers_when_the_data_change():
+def test_adagrad_with_forgetting_recovers_when_the_data_change():
     """100,000 rows of one kind, then 40,000 of another.
 
     Seeds 0, 1, 2: before the change -2.77, -2.68, -2.87; just after it -5.29, -5.16, -5.13; at the end -2.74, -2.73,

@@ -1,4 +1,4 @@
-"""The command `aevb`. Each subcommand is a function in a file of its own.
+"""The command `aevb`. Each subcommand is a function in a separate file.
 
 Exit codes: 0; 2 for bad input, with a message on one line; 130 after Ctrl-C. With --json a failed
 command also prints {"error": "..."} to standard output, so that there is always one JSON object to parse.
@@ -21,7 +21,7 @@ app = cyclopts.App(
     suppress_keyboard_interrupt=False,  # Cyclopts would exit without a message
 )
 
-# Imported when they are called: `aevb --help` stays quick.
+# Imported when they are called, so that `aevb --help` stays fast.
 _COMMANDS = {
     "demo": (
         "aevb.cli.demo:demo",
@@ -34,7 +34,7 @@ _COMMANDS = {
     "denoise": ("aevb.cli.restore:denoise", "Remove noise from data."),
     "inpaint": ("aevb.cli.restore:inpaint", "Fill in what is missing in data."),
     "super-resolve": ("aevb.cli.restore:super_resolve", "Increase the resolution of images."),
-    "anomalies": ("aevb.cli.anomalies:anomalies", "Rank data by how unlikely a model finds them."),
+    "anomalies": ("aevb.cli.anomalies:anomalies", "Rank data by how unlikely they are under a model."),
     "evaluate": ("aevb.cli.evaluate:evaluate", "Estimate log p(x) of data, with error bars."),
     "explore": ("aevb.cli.explore:explore", "Create an interactive page of a model, and open it in the browser."),
     "plot": ("aevb.cli.report:plot", "Redraw the pictures of a run."),

@@ -8,9 +8,11 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from aevb.cli.console import Console, InputError, Json, Quiet, whole
+from aevb.cli.given import read_conditions
 from aevb.cli.output import check_output
 from aevb.cli.rows import naming, read_named_rows
-from aevb.cli.run_folder import open_run
+from aevb.cli.run_folder import Run, open_run
+from aevb.cli.table_rows import read_table_rows, write_table
 from aevb.cli.waiting import waiting
 
 MAX_SHOWN = 50  # images in a picture
@@ -19,7 +21,8 @@ MAX_SHOWN = 50  # images in a picture
 def sample(
     run: Path,
     *,
-    num_samples: Annotated[int, Parameter(converter=whole, validator=Number(gte=1))] = 100,
+    rows: Annotated[int, Parameter(name=("--rows", "--num-samples"), converter=whole, validator=Number(gte=1))] = 100,
+    given: Annotated[list[str] | None, Parameter(negative=())] = None,
     mean: bool = False,
     seed: Annotated[int, Parameter(converter=whole, validator=Number(gte=0, lt=2**32))] = 0,
     output: Path | None = None,
@@ -30,34 +33,53 @@ def sample(
 
     Args:
         run: Folder of the run.
-        num_samples: Number of rows.
+        rows: Number of rows.
+        given: For tables, what is known of a column: sex=F, several labels as sex=F,M, or a range of numbers or dates
+            as age=30:40, age=30: or age=:40; may be repeated. The other columns are drawn given these.
         mean: Write the decoder's means instead of draws.
         seed: Random seed of the draws.
-        output: A .npy, .csv or, for images, .png file; by default drawn_samples.npy in the run folder.
+        output: A .npy, .csv or, for images, .png file; by default drawn_samples.npy in the run folder. For tables with
+            columns of different kinds a .csv or .parquet file, by default drawn_samples.csv.
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
+    console = Console(quiet, json)
     opened, output = _open(run, output, "drawn_samples.npy", pictures=True)
-    rows = opened.vae.sample(num_samples, mean=mean, random_state=seed)
+    conditions = _conditions(opened, given)
+    with waiting("Drawing"), console.notes():
+        drawn = opened.vae.sample(rows, given=conditions, mean=mean, random_state=seed)
     if output.suffix == ".png":
-        _draw(output, opened, {"new": rows})
+        _draw(output, opened, {"new": drawn})
+    elif opened.has_frames:
+        write_table(output, drawn)
     else:
-        _write(output, rows, _column_names(opened))
+        _write(output, drawn, _column_names(opened))
     what = "means" if mean else "draws"
-    facts = {"rows": num_samples, "columns": rows.shape[1], "what": what, "seed": seed}
-    Console(quiet, json).end(f"Wrote {num_samples:,} {what} to {output}", {"output": output, **facts})
+    facts = {"rows": rows, "columns": drawn.shape[1], "what": what, "seed": seed}
+    facts |= {"given": given} if given else {}
+    console.end(f"Wrote {rows:,} {what} to {output}", {"output": output, **facts})
+
+
+def _conditions(run, given):
+    if not given:
+        return None
+    if not run.vae.model_.is_table:
+        raise InputError(
+            f"--given: the columns of {run.data.source} have no kinds of their own. It needs a run on a table."
+        )
+    return read_conditions(run.vae.model_.format, given)
 
 
 def encode(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = False, json: Json = False) -> None:
     """Encode data: write posterior means, one row of codes per row of data.
 
-    Labels, and the names of picture files, are written beside the codes: as columns of a .csv file, or to a second file
-    beside a .npy file.
+    Labels, and the names of picture files, are written with the codes: as columns of a .csv file, or to a second file
+    next to a .npy file.
 
     Args:
         run: Folder of the run.
         data: Name of a data set, or a file, as for `aevb fit`.
-        output: A .npy or .csv file; by default codes.npy in the run folder.
+        output: A .npy or .csv file; by default codes.npy in the run folder, or codes.csv for tables.
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
@@ -77,7 +99,7 @@ def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quie
         run: Folder of the run.
         data: Name of a data set, or a file, as for `aevb fit`.
         output: A .npy, .csv or .png file (which shows the first 50 images and their reconstructions); by default
-            reconstructed_rows.npy in the run folder.
+            reconstructed_rows.npy in the run folder. For tables a .csv or .parquet file.
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
@@ -93,8 +115,9 @@ class Task(NamedTuple):
     names: Callable | None = None  # of the result's columns, given the run; None for those of the data
     bands: tuple[str, str] | None = None  # names of rows and result in a picture; None if there is none
     is_raw: bool = False  # whether the rows are used as they are, without binarization
-    with_row_names: bool = False  # whether files and labels of the rows are written beside the result
+    with_row_names: bool = False  # whether files and labels of the rows are written with the result
     fills: bool = False  # whether missing values are filled in; a column may be missing as a whole
+    suits_tables: bool = True  # whether it suits tables with columns of different kinds
 
 
 def apply(run: Path, data: str, task: Task, output: Path | None, console: Console) -> None:
@@ -104,6 +127,10 @@ def apply(run: Path, data: str, task: Task, output: Path | None, console: Consol
         ValueError: An argument is not valid; nothing has been written.
     """
     opened, output = _open(run, output, task.file, pictures=task.bands is not None)
+    if opened.vae.model_.is_table and not task.suits_tables:
+        raise InputError(f"{run} is a run on a table. This command is for images and for rows of numbers.")
+    if opened.has_frames:
+        return _apply_to_table(opened, data, task, output, console)
     with waiting("Reading the data"), console.notes():
         rows, row_names = read_named_rows(opened, data, is_raw=task.is_raw, may_lack=task.fills)
     with waiting("Computing"), console.notes(), naming(data):
@@ -120,15 +147,34 @@ def apply(run: Path, data: str, task: Task, output: Path | None, console: Consol
     message = f"Wrote {len(result):,} rows of {result.shape[1]} to {output}"
     facts = {"output": output, "rows": len(result), "columns": result.shape[1], **filled}
     if names and output.suffix == ".npy":
-        beside = output.with_name(f"{output.stem}_rows.csv")
-        _write(beside, [[]] * len(result), (), names)
+        names_file = output.with_name(f"{output.stem}_rows.csv")
+        _write(names_file, [[]] * len(result), (), names)
         message, facts, names = (
-            f"{message}, and their {' and '.join(names)} to {beside}",
-            {**facts, "row_names": beside},
+            f"{message}, and their {' and '.join(names)} to {names_file}",
+            {**facts, "row_names": names_file},
             {},
         )
     _write(output, result, (task.names or _column_names)(opened), names)
     console.end(message, facts)
+
+
+def _apply_to_table(run, data, task, output, console):
+    """Apply a task to the rows of a table; what is filled in is written with all columns of the file."""
+    from aevb.data.frames.parts import with_columns
+
+    with waiting("Reading the data"), console.notes():
+        rows = read_table_rows(run, data, may_lack=task.fills)
+    with waiting("Computing"), console.notes(), naming(data):
+        result = task.compute(run, rows.known)
+    filled = _say_filled(run.vae.model_.format.encode(rows.known), console) if task.fills else {}
+    if task.names is not None:
+        _write(output, result, task.names(run), rows.names if output.suffix == ".csv" else {})
+    else:
+        result = with_columns(rows.whole, result) if task.fills else result
+        write_table(output, result)
+    num_rows, num_columns = result.shape
+    facts = {"output": output, "rows": num_rows, "columns": num_columns, **filled}
+    console.end(f"Wrote {num_rows:,} rows of {num_columns} to {output}", facts)
 
 
 def _say_filled(rows, console):
@@ -141,14 +187,14 @@ def _say_filled(rows, console):
     return {"filled_values": num_values, "filled_rows": num_rows}
 
 
-def _open(folder, output, default, pictures):
+def _open(folder: Path, output: Path | None, default: str, pictures: bool) -> tuple[Run, Path]:
     """Open a run; refuse an output that cannot be written before any work is done."""
-    endings = (".npy", ".csv", *([".png"] if pictures else []))
+    of_rows, of_tables = (".npy", ".csv", *([".png"] if pictures else [])), (".csv", ".parquet" if pictures else ".npy")
     if output is not None:
-        check_output(output, *endings)
+        check_output(output, *dict.fromkeys((*of_rows, *of_tables)))
     run = open_run(folder)
-    if output is None:
-        check_output(output := folder / default, *endings)
+    place = folder / (Path(default).with_suffix(".csv") if run.has_frames else default) if output is None else output
+    check_output(output := place, *(of_tables if run.has_frames else of_rows))
     if output.suffix == ".png" and run.load_data().dataset.image_shape is None:
         raise InputError(f"--output {output}: a .png is for images, and the rows of {run.data.source} are not images.")
     return run, output
@@ -170,7 +216,7 @@ def _write(path: Path, rows, columns, row_names=None):
             writer = csv.writer(file, lineterminator="\n")
             names = row_names or {}
             writer.writerow([*names, *columns])
-            # str gives each number the digits that it takes to read the same number back.
+            # str gives each number enough digits to read the same number back.
             writer.writerows([*(each[number] for each in names.values()), *row] for number, row in enumerate(rows))
 
 
@@ -184,9 +230,10 @@ def _draw(path, run, bands, most=MAX_SHOWN):
     last = list(bands.values())[-1]
     if len(bands) == 1:
         return sheet(run.vae, path, last, **look)
-    bands = {name: _enlarged(as_values(run.vae, rows[:most]), dataset.image_shape) for name, rows in bands.items()}
+    model = run.vae.model_
+    bands = {name: _enlarged(as_values(model, rows[:most]), dataset.image_shape) for name, rows in bands.items()}
     above, below = bands
-    return pairs(path, bands, below.capitalize(), f"below each {above}", limits=limits_of(run.vae, last), **look)
+    return pairs(path, bands, below.capitalize(), f"below each {above}", limits=limits_of(model, last), **look)
 
 
 def _enlarged(rows, image_shape):

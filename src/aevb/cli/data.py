@@ -9,7 +9,7 @@ data = cyclopts.App(name="data", help="List and download data sets.")
 
 @data.command(name="list")
 def list_datasets(*, json: Json = False) -> None:
-    """List the data sets with a name: shape, whether they are installed, and licence."""
+    """List the named data sets: shape, whether they are installed, and licence."""
     from aevb.data import DATASETS, is_here
     from aevb.data.download import data_folders
 
@@ -46,7 +46,7 @@ def get(name: str) -> None:
 
 
 class downloads:  # noqa: N801
-    """Context manager that gives a function to report downloads to: a bar on a terminal, a line a file elsewhere."""
+    """Context manager for reporting downloads: with a bar on a terminal, with a line per file elsewhere."""
 
     def __enter__(self):
         import sys

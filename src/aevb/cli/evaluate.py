@@ -42,7 +42,8 @@ def evaluate(
     opened = open_run(run)
     opened.vae.progress = console.shows_progress and not json
     with waiting("Reading the data"), console.notes():
-        from aevb.report.measures import UNIT, log_likelihood, lower_bound, some, unit
+        from aevb.report.measures import UNIT, log_likelihood, lower_bound, unit
+        from aevb.report.some_rows import some
 
         run_data = opened.load_data()
         X = run_data.test if data is None else read_rows(opened, data)
@@ -52,13 +53,15 @@ def evaluate(
             split = f"evenly spread over {what}, {len(X):,} in all"
         X = some(X, rows)
     with waiting("Estimating"), console.notes(), naming(data or "held-out rows"):
-        found = {"log_likelihood": log_likelihood(opened.vae, X, method, num_samples)}
+        if not opened.vae.model_.is_table:  # whose rows are stored numbers, checked when they were read
+            X = opened.vae._check_new_data(X, may_miss=True)
+        found = {"log_likelihood": log_likelihood(opened.vae.model_, X, method, num_samples)}
         if opened.vae.recognition_ is not None:
-            found["lower_bound"] = lower_bound(opened.vae, X)
+            found["lower_bound"] = lower_bound(opened.vae.model_, X)
     origin = {
         "split": split,
         "binarization": run_data.binarization,
-        "unit": unit(opened.vae, run_data),
+        "unit": unit(opened.vae.model_, run_data),
         "seed": opened.data.seed,
     }
     found = {name: numbers | origin for name, numbers in found.items()}

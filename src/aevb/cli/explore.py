@@ -48,7 +48,7 @@ def explore(
         from aevb.explorer.model import check_explorable
         from aevb.report.link import link_explorer
 
-        check_explorable(opened.vae)  # before the data are loaded
+        check_explorable(opened.vae.model_)  # before the data are loaded
         write_page(path, opened.vae, opened.load_data(), name=run.resolve().name, max_rows=rows)
         if output is None:
             link_explorer(run)

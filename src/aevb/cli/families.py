@@ -11,7 +11,7 @@ def families(*, output: Path = Path("runs/families.png")) -> None:
     """Draw the reparameterized families: densities, draws and pathwise gradients.
 
     Args:
-        output: Picture to write, a .png; its folder is made if it does not exist.
+        output: Picture to write, a .png file; its folder is created if necessary.
     """
     check_output(output, ".png")
     try:

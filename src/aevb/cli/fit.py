@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Group, Parameter
 
 from aevb.cli.console import Console, InputError, Json, Quiet
+from aevb.cli.kinds import with_kinds
 from aevb.cli.learn import learn
 from aevb.cli.options import model_options, settings
 from aevb.cli.run_folder import config_of
@@ -30,6 +31,7 @@ def fit(
     image_shape: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
     polarity: Annotated[Literal["light", "ink"] | None, Parameter(group=_DATA)] = None,
     drop_missing: Annotated[bool | None, Parameter(group=_DATA, negative=())] = None,
+    column: Annotated[list[str] | None, Parameter(group=_DATA, negative=())] = None,
     config: Path | None = None,
     name: str | None = None,
     out: Path = Path("runs"),
@@ -47,18 +49,22 @@ def fit(
 
     Args:
         data: Name of a data set (see `aevb data list`), or a .npy, .npz, .csv or .parquet file, or a folder of such
-            files or of pictures.
+            files or of pictures. Tables may have columns of text, numbers and dates, and missing entries.
         binarization: How grey levels are used: as they are (grey), drawn once as 0 or 1 (static), drawn again in each
             epoch (dynamic), or compared with 0.5 (threshold).
         test_fraction: Share of the rows held out for evaluation (0.1); a published split takes precedence.
         label_column: Column of a .csv or .parquet file with labels. They colour pictures; the model does not see them.
         drop_columns: Names of columns of such a file to leave out, separated by commas.
         image_shape: Height and width, if rows are images.
-        polarity: How images are drawn: light if large values are light (the default, but for the published data sets of
-            handwriting and clothes), ink if they are dark.
+        polarity: How images are drawn: light if large values are light (the default, except for the published data sets
+            of handwriting and clothes), ink if they are dark.
         drop_missing: Train on the complete rows if some have missing values; `aevb inpaint` then fills in the others.
+            Without it, a table is learned with its missing entries.
+        column: The kind of a column of a table, such as age=gaussian, or id=drop to leave it out; may be repeated. The
+            kinds are gaussian, student-t, lognormal, bounded, count, poisson, negative-binomial, binary, categorical,
+            ordinal and date. Other columns get the kind that suits their values; it is printed.
         config: A file with all settings, such as config.toml of an earlier run; other options take precedence.
-        name: Name of the run's folder in --out; by default that of the data.
+        name: Name of the run folder in --out; by default that of the data.
         out: Folder for all runs.
         checkpoint_every: Seconds between two checkpoints.
         resume: Folder of a run to continue, as if it had never been interrupted. Its settings and data stay the same;
@@ -81,10 +87,12 @@ def fit(
         "drop_missing": drop_missing,
     }
     if resume is not None:
-        _check_alone({**own, "config": config, "name": name, **given, "max_epochs": None})
+        _check_alone({**own, "column": column, "config": config, "name": name, **given, "max_epochs": None})
         config = config_of(resume)
     tables = read_config(config) if config else {}
     chosen = _named(config, settings, given, tables.get("model", {}))
+    if column:
+        chosen["likelihood"] = with_kinds(chosen["likelihood"], column)
     source = _data_settings(own, tables.get("data", {}), chosen["random_state"], config)
     command = shlex.join(["aevb", *sys.argv[1:]]) if Path(sys.argv[0]).name in ("aevb", "__main__.py") else "aevb fit"
     if resume is not None:
@@ -94,15 +102,15 @@ def fit(
     every = None if checkpoint_every == "never" else checkpoint_every
     if every is not None:
         check_parameter("checkpoint_every", every, kind=float, low=0)
-    options = {"checkpoint_every": every, "goes_on": resume is not None}
+    options = {"checkpoint_every": every, "resumes": resume is not None}
     raise SystemExit(learn(chosen, source, folder, command, Console(quiet, json), **options))
 
 
 def _folder_name(name, source, out):
-    """Return the name of the run's folder; one that would lie outside of --out is refused.
+    """Return the name of the run folder; a name that would lie outside of --out is refused.
 
     Raises:
-        InputError: The name is more than the name of a folder.
+        InputError: It is not the name of a single folder.
     """
     if name is None:
         return Path(os.path.abspath(source)).stem or "data"
@@ -137,7 +145,7 @@ def _data_settings(given, config, random_state, path):
 
 
 def _named(path, function, *arguments):
-    """Call a function; its refusals name the file."""
+    """Call a function; its errors name the file."""
     try:
         return function(*arguments)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What ends a command from outside: Ctrl-C, a polite kill, a closed terminal. What was learned is kept."""
+"""Signals that end a command: Ctrl-C, SIGTERM, a closed terminal. The model so far is saved."""
 
 import math
 import os
@@ -12,11 +12,11 @@ _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 
 def end_as_by_ctrl_c() -> None:
-    """Let a polite kill and a closed terminal end a command as Ctrl-C does."""
+    """Make SIGTERM and a closed terminal end a command like Ctrl-C."""
 
     def interrupt(number, _):
-        signal.signal(number, signal.SIG_IGN)  # once is enough: what is kept takes a moment to write
-        _hear_of_a_closed_terminal(number)
+        signal.signal(number, signal.SIG_IGN)  # one is enough: saving takes a moment
+        _silence_if_terminal_closed(number)
         raise KeyboardInterrupt
 
     for number in _SIGNALS:
@@ -28,62 +28,62 @@ PATIENCE = 5.0  # seconds after which a second signal interrupts again: the firs
 
 
 class Interruptions:
-    """Signals that ask for the end: the first one interrupts, unless something is just being kept; others wait."""
+    """Signal handler: the first signal interrupts, unless something is being saved; later ones are deferred."""
 
     def __init__(self):
-        self._last, self._is_keeping, self.one_waits = -math.inf, False, False
+        self._last, self._is_saving, self.is_pending = -math.inf, False, False
 
     def __call__(self, number, frame):
-        """Hear a signal."""
-        _hear_of_a_closed_terminal(number)
-        if frame is not None and frame.f_code.co_name == "_xla_gc_callback":  # of JAX: what it raises, Python ignores
+        """Handle a signal."""
+        _silence_if_terminal_closed(number)
+        if frame is not None and frame.f_code.co_name == "_xla_gc_callback":  # JAX's; Python ignores exceptions there
             threading.Timer(0.01, os.kill, (os.getpid(), number)).start()
             return
-        if time.monotonic() - self._last > PATIENCE and not self._is_keeping:
+        if time.monotonic() - self._last > PATIENCE and not self._is_saving:
             self._last = time.monotonic()
             raise KeyboardInterrupt
-        self.one_waits = True
+        self.is_pending = True
 
     @contextmanager
-    def keeping(self) -> Iterator[None]:
-        """Let all signals wait while something is kept."""
-        self._is_keeping = True
+    def saving(self) -> Iterator[None]:
+        """Defer all signals while something is being saved."""
+        self._is_saving = True
         try:
             yield
         finally:
-            self._is_keeping = False
+            self._is_saving = False
 
 
 @contextmanager
 def one_interruption() -> Iterator[Interruptions]:
-    """Let the first signal interrupt what is done in the block; those that follow soon wait for the block's end.
+    """Let the first signal interrupt the block; those that follow soon after are deferred to its end.
 
-    Who is impatient presses Ctrl-C twice, and a machine that shuts down sends several signals: the second one shall not
-    hit what the first one made us save.
+    Impatient users press Ctrl-C twice, and a machine that shuts down sends several signals: the second one must not
+    interrupt the save that the first one triggered.
     """
-    heard = Interruptions()
+    interruptions = Interruptions()
     before = {}
-    if threading.current_thread() is threading.main_thread():  # others hear no signals
+    if threading.current_thread() is threading.main_thread():  # other threads receive no signals
         before = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
     try:
         for number in before:
-            signal.signal(number, heard)
-        yield heard
+            signal.signal(number, interruptions)
+        yield interruptions
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if heard.one_waits:
+    if interruptions.is_pending:
         raise KeyboardInterrupt
 
 
 def silence(*streams: int) -> None:
-    """Redirect streams, given by their numbers, to nowhere, because their reader is gone."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    """Redirect streams, given by their numbers, to the null device, because their reader is gone."""
+    null = os.open(os.devnull, os.O_WRONLY)
     for stream in streams:
-        os.dup2(nowhere, stream)
-    os.close(nowhere)
+        os.dup2(null, stream)
+    os.close(null)
 
 
-def _hear_of_a_closed_terminal(number):
+def _silence_if_terminal_closed(number):
     if number == getattr(signal, "SIGHUP", None):
         silence(1, 2)

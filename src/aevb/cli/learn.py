@@ -3,7 +3,7 @@
 import logging
 import tempfile
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ def learn(
     console: Console,
     *,
     checkpoint_every: float | None = None,
-    goes_on: bool = False,
+    resumes: bool = False,
     explorer: bool = False,
 ) -> int:
     """Train a model and write its run folder.
@@ -55,7 +55,7 @@ def learn(
         command: The command line.
         console: How to print.
         checkpoint_every: Seconds between two checkpoints of the run; None for none.
-        goes_on: Whether `output` is the folder of a run to resume.
+        resumes: Whether `output` is the folder of a run to resume.
         explorer: Whether to create the page of `aevb explore` too.
 
     Returns:
@@ -77,14 +77,14 @@ def learn(
         vae = VAE(**model, progress=console.shows_progress)
         vae._check_parameters()
         with downloads() as report:
-            run_data = prepare(data, report)
+            run_data = prepare(data, report, vae.likelihood)
     num_learn = run_data.num_train + (0 if run_data.valid is None else len(run_data.valid))
     console.say(f"{run_data.dataset.title}: {num_learn:,} for training, {len(run_data.test):,} held out.")
-    num_seen = samples_saved(output / CHECKPOINTS) if goes_on else 0
-    if goes_on:
+    num_seen = samples_saved(output / CHECKPOINTS) if resumes else 0
+    if resumes:
         _check_resumable(output, num_seen, checkpoint_every)
         console.say(f"Resuming {output} after {num_seen:,} samples.")
-    folder = output if goes_on else make_folder(output)
+    folder = output if resumes else make_folder(output)
     if folder != output:
         console.say(f"{output} already contains a run; this one is written to {folder}.")
     saving = {"checkpoint": folder / CHECKPOINTS, "checkpoint_seconds": checkpoint_every}
@@ -94,8 +94,8 @@ def learn(
         saving = {}
         console.say("This run writes no checkpoints and cannot be resumed: that needs an integer random_state.")
     try:
-        # First: resuming starts from it, and a disk that is full or read-only is noticed here.
-        with locked(folder / CHECKPOINTS) if goes_on else nullcontext():
+        # First, because resuming starts from it, and because a full or read-only disk fails here.
+        with locked(folder / CHECKPOINTS) if resumes else nullcontext():
             told = {"command": command, "columns": list(run_data.dataset.columns or ())}
             polarity = "light" if run_data.dataset.light_on_dark else "ink"  # decided once: all pictures follow it
             table = data.written() | ({"polarity": polarity} if run_data.dataset.image_shape else {})
@@ -103,16 +103,16 @@ def learn(
         with one_interruption() as interruptions:
             _fit_and_save(vae, run_data, folder, saving, console, interruptions)
         with waiting("Measuring, comparing and drawing", after=0.5, says=console.shows_progress), console.notes():
-            metrics = fill(folder, vae, run_data, data.seed, command, explorer=explorer)
+            metrics = fill(folder, vae, run_data.stored_by(vae.model_), data.seed, command, explorer=explorer)
     except KeyboardInterrupt as error:
-        return _give_up(folder, goes_on, getattr(error, "__notes__", ()), console)
+        return _give_up(folder, resumes, getattr(error, "__notes__", ()), console)
     except BaseException as error:
-        if not goes_on:
+        if not resumes:
             _leave_nothing(folder)
         if vae.__sklearn_is_fitted__() and not hasattr(error, "__notes__"):
             error.add_note(f"The model is in {folder / 'model'}; {shell('aevb', 'report', folder)} writes the rest.")
         raise
-    if goes_on and vae.stopped_because_ == "converged" and vae.history_[-1]["samples"] == num_seen:
+    if resumes and vae.stopped_because_ == "converged" and vae.history_[-1]["samples"] == num_seen:
         console.say(
             "The run had already converged; nothing changed. To use a larger --patience, start a new run with --config."
         )
@@ -142,13 +142,13 @@ def _check_resumable(folder, num_seen, checkpoint_every):
 def _fit_and_save(vae, run_data, folder, saving, console, interruptions):
     """Train and save the model, in another folder if its own cannot be written, and also after Ctrl-C."""
     try:
-        with console.notes(), _likelihood_said(console):
+        with console.notes(), _choices_said(console):
             vae.fit(run_data.learn, validation_data=run_data.valid, **saving)
-        with interruptions.keeping():
+        with interruptions.saving():
             vae.save(folder / "model")
     except BaseException as error:
         if vae.__sklearn_is_fitted__():
-            with interruptions.keeping():
+            with interruptions.saving():
                 error.add_note(f"The model so far was saved to {_save_somewhere(vae, folder)}; read it with aevb.load.")
         raise
 
@@ -158,7 +158,7 @@ def _save_somewhere(vae, folder):
 
     try:
         return vae.save(folder / "model")
-    except (OSError, ModelFileError):  # of somebody else's file there
+    except (OSError, ModelFileError):  # there may be someone else's file
         return vae.save(Path(tempfile.mkdtemp(prefix="aevb-")) / "model")
 
 
@@ -176,10 +176,10 @@ def fill(folder: Path, vae, run_data, seed: int, command: str, *, explorer: bool
 
 
 def make_folder(output: Path) -> Path:
-    """Make a new folder for a run.
+    """Create a new folder for a run.
 
     Raises:
-        InputError: It cannot be made.
+        InputError: It cannot be created.
     """
     try:
         return new_run_folder(output)
@@ -188,7 +188,7 @@ def make_folder(output: Path) -> Path:
         raise InputError(f"output folder {output}: {reason}") from None
 
 
-def _give_up(folder, goes_on, notes, console):
+def _give_up(folder, resumes, notes, console):
     """End after a Ctrl-C before there was anything to report, or while the report was written."""
     if (folder / "model").exists():
         message = (
@@ -196,7 +196,7 @@ def _give_up(folder, goes_on, notes, console):
         )
     elif notes:
         message = f"Interrupted. {' '.join(notes)}"
-    elif not goes_on and _leave_nothing(folder):
+    elif not resumes and _leave_nothing(folder):
         message = "Interrupted before training started; nothing was written."
     else:
         resume = shell("aevb", "fit", "--resume", folder)
@@ -210,7 +210,7 @@ def _leave_nothing(folder) -> bool:
     checkpoints = folder / CHECKPOINTS
     if (folder / "model").exists() or any(checkpoints.glob("chunk-*")):
         return False
-    with suppress(OSError):  # of somebody else's files, or a folder that became read-only
+    with suppress(OSError):  # someone else's files, or a folder that became read-only
         for file in (folder / "config.toml", checkpoints / ".lock"):
             file.unlink(missing_ok=True)
         if checkpoints.exists():
@@ -219,11 +219,26 @@ def _leave_nothing(folder) -> bool:
     return True
 
 
+_HINTS = {  # what can be done about the choices that `fit` makes
+    "aevb.likelihood": " --likelihood sets another.",
+    "aevb.table": "\nTo choose another kind: --column NAME=KIND (see aevb fit --help).",
+}
+
+
 @contextmanager
-def _likelihood_said(console):
-    """Print which likelihood `fit` chooses, and why, as soon as it has decided."""
-    logger, handler = logging.getLogger("aevb.likelihood"), logging.Handler()
-    handler.emit = lambda record: console.say(f"{record.getMessage()} --likelihood sets another.")
+def _choices_said(console):
+    """Print which likelihood, or which kinds of columns, `fit` chooses, and why, as soon as it has decided."""
+    with ExitStack() as stack:
+        for name, hint in _HINTS.items():
+            stack.enter_context(_said(logging.getLogger(name), hint, console))
+        yield
+
+
+@contextmanager
+def _said(logger, hint, console):
+    """Print the messages of a logger, each with a hint."""
+    handler = logging.Handler()
+    handler.emit = lambda record: console.say(record.getMessage() + hint)
     level = logger.level
     logger.setLevel(logging.INFO)
     logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""Where a command writes to: refused before any work if that cannot be."""
+"""Checks that a command can write its output, before any work is done."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from aevb.files import why_not_writable
 
 
 def check_output(path: Path, *endings: str, option: str = "--output") -> None:
-    """Refuse a file that could not be written, or has another ending; nothing is made.
+    """Refuse a file that cannot be written, or whose name has a different ending; nothing is created.
 
     Raises:
-        InputError: With the reason.
+        InputError: It cannot be written; the message says why.
     """
     if path.suffix not in endings:
         raise InputError(f"{option} {path}: its name must end in {', '.join(endings)}.")
@@ -19,10 +19,10 @@ def check_output(path: Path, *endings: str, option: str = "--output") -> None:
 
 
 def check_folder(path: Path, option: str = "--output") -> None:
-    """Refuse a folder that could not be made or written to; nothing is made.
+    """Refuse a folder that cannot be created or written to; nothing is created.
 
     Raises:
-        InputError: With the reason.
+        InputError: It cannot be written; the message says why.
     """
     if reason := why_not_writable(path):
         raise InputError(f"{option} {path}: cannot write there ({reason}). Choose a folder you can write to.")

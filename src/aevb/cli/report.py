@@ -42,7 +42,7 @@ def plot(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
     with waiting("Drawing"), console.notes():
         from aevb.report.pictures import PICTURES, draw_pictures
 
-        names = draw_pictures(opened.vae, opened.load_data(), run, opened.data.seed)
+        names = draw_pictures(opened.vae.model_, opened.load_data(), run, opened.data.seed)
     for name in names:
         console.say(f"  {name + '.png':32} {PICTURES[name].heading}")
     console.end(f"The pictures are in {run}", {"output": run, "pictures": [f"{name}.png" for name in names]})

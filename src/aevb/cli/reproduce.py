@@ -1,4 +1,4 @@
-"""`aevb reproduce`: the paper's figures and claims, and the defaults on small tables."""
+"""`aevb reproduce`: the paper's figures and claims, and our own experiments on tables and documents."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,7 +12,19 @@ from aevb.cli.waiting import waiting
 
 
 def reproduce(
-    what: Literal["figure-2", "figure-3", "figure-4", "figure-5", "claims", "small-tables", "all"],
+    what: Literal[
+        "figure-2",
+        "figure-3",
+        "figure-4",
+        "figure-5",
+        "claims",
+        "small-tables",
+        "imputation",
+        "synthetic",
+        "anomalies",
+        "topics",
+        "all",
+    ],
     /,
     *,
     profile: Literal["quick", "standard", "paper"] = "quick",
@@ -22,9 +34,10 @@ def reproduce(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Reproduce a figure of the paper, its claims with a verdict on each, or the defaults on small tables.
+    """Reproduce a figure of the paper, its claims with a verdict on each, or a comparison with others on tables.
 
-    Press Ctrl-C at any time: the same command resumes from there.
+    Comparisons: `small-tables` (log p(x) with default settings), `imputation` (missing entries), `synthetic` (rows made
+    by the model), `anomalies` and `topics` (of documents). Press Ctrl-C at any time: the same command resumes.
 
     Args:
         what: The figure or table.

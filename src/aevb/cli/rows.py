@@ -1,4 +1,4 @@
-"""Rows of data for the model of a run: its columns, in its order, and what names a row."""
+"""Rows of data for the model of a run: its columns, in its order, and the names of the rows."""
 
 import warnings
 from collections.abc import Iterator
@@ -7,14 +7,21 @@ from pathlib import Path
 
 from aevb.cli.console import InputError, is_about_input
 from aevb.cli.run_folder import Run
+from aevb.cli.table_rows import read_table_rows
 
 
 def read_rows(run: Run, data: str, *, is_raw: bool = False):
     """Return the rows of data for the model of a run: binarized like its training data, or as they are (`is_raw`).
 
+    Those of a table are the numbers that the model stores.
+
     Raises:
-        ValueError: Naming the data and what is wrong.
+        ValueError: The data cannot be used; the message says why.
     """
+    if run.has_frames:
+        known = read_table_rows(run, data).known
+        with naming(data):
+            return run.vae.model_.format.encode(known)
     return read_named_rows(run, data, is_raw=is_raw)[0]
 
 
@@ -56,7 +63,7 @@ def _row_names(run, data, dataset):
 
 
 def _drop_columns(run, data):
-    """Return which of the columns that the run leaves out these data have."""
+    """Return those columns of the data that the run leaves out."""
     from aevb.data.own import columns_of
 
     columns = columns_of(Path(data)) if run.data.drop_columns else ()
@@ -64,7 +71,7 @@ def _drop_columns(run, data):
 
 
 def _added(run, data, left_out):
-    """Return the columns of the model that a file lacks, if it has others of them; a warning says so."""
+    """Return the columns of the model that a file lacks, with a warning, if the file has any of the others."""
     from aevb.data.own import columns_of
 
     columns = [column for column in columns_of(Path(data)) if column not in left_out]
@@ -78,7 +85,7 @@ def _added(run, data, left_out):
 
 
 def _check_columns(run, data, left_out, added):
-    """Compare the names of the columns before the file is read: a word in a column too many is not what is wrong."""
+    """Compare the column names before reading the file: an error about text in an extra column would mislead."""
     from aevb.data.own import columns_of
     from aevb.data.reading import places_of
 
@@ -104,7 +111,7 @@ def naming(data: str) -> Iterator[None]:
 
 
 def _label_column(run, data):
-    """Return the run's column of labels if these data have it too."""
+    """Return the run's label column if these data have it too."""
     from aevb.data.own import columns_of
 
     columns, label = columns_of(Path(data)), run.data.label_column

@@ -14,13 +14,19 @@ if TYPE_CHECKING:
 
 
 class Run(NamedTuple):
-    """What a run folder holds."""
+    """The contents of a run folder."""
 
     folder: Path
     vae: "VAE"
     data: "DataSettings"
     command: str
     columns: tuple[str, ...] = ()  # of the training data, if they have names
+
+    @property
+    def has_frames(self) -> bool:
+        """Whether its rows are those of a data frame, with columns of different kinds or missing entries."""
+        model = self.vae.model_
+        return model.is_table and model.format.container != "numpy"
 
     def load_data(self) -> "RunData":
         """Load the data of the run, with the same split."""
@@ -31,7 +37,7 @@ class Run(NamedTuple):
         try:
             with downloads() as report, warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # about how the data were read: shown by `fit`
-                return prepare(self.data, report)
+                return prepare(self.data, report, self.vae.likelihood).stored_by(self.vae.model_)
         except DataFileError as error:
             where = self.folder / "config.toml"
             raise InputError(
@@ -55,10 +61,10 @@ def config_of(folder: Path) -> Path:
 
 
 def open_run(folder: Path) -> Run:
-    """Read a run's folder.
+    """Read a run folder.
 
     Raises:
-        ValueError: It is not one, or is damaged.
+        ValueError: It is not a run folder, or is damaged.
     """
     tables = read_config(config_of(folder))
     if not (folder / "model").is_dir():

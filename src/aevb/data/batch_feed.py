@@ -17,6 +17,7 @@ from aevb.data.chunks import max_steps, numbered, regroup
 from aevb.models import Conversion, Numbers
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
 from aevb.training.feed import RowNames, streamed_chunk
+from aevb.training.source import Rows
 
 MAX_STEPS = 50  # per chunk: arriving data should not wait long
 SEGMENT = 20  # chunks per row of the history, if a pass is longer
@@ -35,6 +36,7 @@ class BatchFeed:
     """
 
     num_rows = None
+    num_data = None
     held_out = None
     fingerprint = None
 
@@ -57,10 +59,10 @@ class BatchFeed:
     def samples(self, max_epochs: int) -> None:
         """Return None: the number of samples is unknown."""
 
-    def first(self) -> tuple[Source, np.ndarray]:
+    def first(self) -> Rows:
         """Return the rows of the first chunk."""
         rows = self.head[: self._plan.samples_per_chunk]
-        return self._source(rows), np.arange(len(rows))
+        return Rows(self._source(rows), np.arange(len(rows)))
 
     def segments(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Yield each pass, in parts if it is long."""

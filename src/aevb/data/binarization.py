@@ -8,7 +8,7 @@ import numpy as np
 from aevb.arguments import check_parameter
 from aevb.data.checks import check_rows
 from aevb.data.kinds import are_grey_levels, look_binary, sample_rows
-from aevb.data.reading import read_array
+from aevb.matrices import read_array
 
 
 class DynamicBinarization(NamedTuple):

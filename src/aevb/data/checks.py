@@ -1,14 +1,13 @@
 """Checks of data before any work is done; messages name the argument, the position, the value, and what to do."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 
-from aevb.data.table import block_rows
-from aevb.errors import WrongTypeError, shown
-from aevb.models import LIKELIHOODS
+from aevb.data.counts import check_counts
+from aevb.matrices import Place, check_finite, column_label, counted, refuse, row_blocks
+from aevb.models import LIKELIHOODS, is_sparse
 
 ROUNDING = 1e-12  # relative to a column's magnitude in float64: smaller differences come from rounding
 MIN_PIXELS = 64  # columns needed to treat whole numbers that are not bytes as grey levels of images
@@ -37,30 +36,25 @@ def check_rows(
     Raises:
         ValueError: A value is not allowed; the message gives the first one, its row and its column.
     """
-    place = name, range(len(X)) if row_numbers is None else row_numbers, columns
-    if np.issubdtype(X.dtype, np.floating):
-        reason, advice = "infinity is not allowed here", "correct those values, or drop those rows"
-        if X.size and np.isnan(X.min()):
-            reason, advice = "NaN and infinity are not allowed here", "drop or fill those rows"
-        _refuse(X, place, lambda x: ~np.isfinite(x), reason, advice)
-        if X.dtype == np.float64:
-            limit = np.finfo(np.float32).max
-            reason = "the model computes in float32, whose range it exceeds"
-            _refuse(X, place, lambda x: np.abs(x) > limit, reason, "rescale the column")
+    place = Place(name, row_numbers, columns)
+    if likelihood is not None and LIKELIHOODS[likelihood].counts:
+        return check_counts(X, place)
+    check_finite(X, place)
     if likelihood is not None and LIKELIHOODS[likelihood].unit_interval and (X.min() < 0 or X.max() * scale > 1):
         advice = "divide pixels by 255, use sklearn.preprocessing.MinMaxScaler, or set likelihood='gaussian'"
         reason = f"likelihood='{likelihood}' expects values in [0, 1]"
-        _refuse(X, place, lambda x: (x < 0) | (x * scale > 1), reason, advice)
+        refuse(X, place, lambda x: (x < 0) | (x * scale > 1), reason, advice)
 
 
 def warn_about_empty_rows(X: np.ndarray) -> None:
     """Warn of rows (n, D) in which all values are missing: log p of no values is 0, so they look likely."""
-    num_empty = np.count_nonzero(np.isnan(X).all(axis=1)) if np.issubdtype(X.dtype, np.floating) else 0
+    may_miss = np.issubdtype(X.dtype, np.floating) and not is_sparse(X)
+    num_empty = np.count_nonzero(np.isnan(X).all(axis=1)) if may_miss else 0
     if num_empty:
         have = "has" if num_empty == 1 else "have"
         warnings.warn(
-            f"X: {num_empty:,} of {len(X):,} rows {have} no observed value, and 0 nats: as if very likely. Leave such "
-            "rows out of averages and rankings.",
+            f"X: {num_empty:,} of {len(X):,} rows {have} no observed value, and 0 nats, as if they were very likely. "
+            "Leave such rows out of averages and rankings.",
             UserWarning,
             stacklevel=3,
         )
@@ -81,9 +75,9 @@ def check_columns_vary(low: np.ndarray, high: np.ndarray, columns: Sequence[str]
         values = f"every row has {low[column]}"
         if low[column] != high[column]:
             values = f"all rows lie between {low[column]} and {high[column]}, equal up to rounding"
-        count = _counted(constant.size, "such column")
+        label, count = column_label(column, columns), counted(constant.size, "such column")
         raise ValueError(
-            f"X: {_column(column, columns)} is constant ({values}; {count}). Under a Gaussian likelihood its density "
+            f"X: {label} is constant ({values}; {count}). Under a Gaussian likelihood its density "
             f"is unbounded. {_constant_advice(low, high, column)}"
         )
 
@@ -108,11 +102,21 @@ def are_constant(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return high - low <= np.maximum(rounding * np.maximum(abs(low), abs(high)), np.finfo(np.float32).tiny)
 
 
-def column_units(X: np.ndarray, *, is_shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns' means and standard deviations; see :func:`units_of`."""
-    mean = X.mean(axis=0, dtype=np.float64)
-    squares = np.sum([np.square(block - mean).sum(axis=0) for block in _blocks(X)], axis=0)
-    return units_of(mean, squares / len(X), is_shared=is_shared)
+def column_units(
+    X: np.ndarray, weights: np.ndarray | None = None, *, is_shared: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns' means and standard deviations, of rows with weights if they are given; see `units_of`."""
+    if weights is None:
+        mean = X.mean(axis=0, dtype=np.float64)
+        squares = np.sum([np.square(block - mean).sum(axis=0) for block in row_blocks(X)], axis=0)
+        return units_of(mean, squares / len(X), is_shared=is_shared)
+    shares = weights / weights.sum()
+    parts = np.split(shares, np.cumsum([len(block) for block in row_blocks(X)])[:-1])
+    mean = np.sum([part @ block for part, block in zip(parts, row_blocks(X), strict=True)], axis=0)
+    variance = np.sum(
+        [part @ np.square(block - mean) for part, block in zip(parts, row_blocks(X), strict=True)], axis=0
+    )
+    return units_of(mean, variance, is_shared=is_shared)
 
 
 def units_of(mean: np.ndarray, variance: np.ndarray, *, is_shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -158,124 +162,3 @@ def scaled(units: tuple[np.ndarray, np.ndarray], scale: float) -> tuple[np.ndarr
     """Return the units of columns whose stored values are multiplied by a scale."""
     mean, std = units
     return mean * scale, std * scale
-
-
-def _blocks(X):
-    num_rows = block_rows(X.shape[1])
-    return (X[start : start + num_rows] for start in range(0, len(X), num_rows))
-
-
-def _refuse(X, place, is_bad: Callable, reason, advice):
-    """Raise an error for the first bad value, if there is one."""
-    first, count, seen = None, 0, 0
-    for block in _blocks(X):
-        bad = is_bad(block)
-        count += np.count_nonzero(bad)
-        if count and first is None:
-            row, column = np.unravel_index(np.argmax(bad), bad.shape)
-            first = seen + row, column
-        seen += len(block)
-    if first is not None:
-        name, row_numbers, columns = place
-        raise ValueError(
-            f"{name}: the value at row {row_numbers[first[0]]}, {_column(first[1], columns)} is {X[first].item()!r} "
-            f"({_counted(count, 'such value')}, rows counted from 0): {reason}. To fix it: {advice}."
-        )
-
-
-def _column(number, names):
-    return f"column {number}" if names is None else f"column {str(names[number])!r}"
-
-
-def _counted(count, what):
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-@contextmanager
-def explained(X, name: str = "X") -> Iterator[None]:
-    """Add to scikit-learn's errors the argument's name, the position of the first bad value, and what to do."""
-    try:
-        yield
-    except (TypeError, ValueError, OverflowError) as error:
-        if np.ndim(_as_objects(X)) == 0 and not hasattr(X, "toarray"):
-            raise WrongTypeError(f"{name}={shown(X)}: expected rows and columns. Give an array (n, D).") from None
-        check_row_lengths(X, name)
-        check_number_type(X, name)
-        said = " ".join(str(error).split())
-        said = said if said.startswith(f"{name} ") else f"{name}: {said}"
-        advice = next((advice for words, advice in _ADVICE.items() if words in said), "")
-        if "Flatten" in advice and getattr(X, "dtype", None) == np.uint16:
-            advice += " For 16-bit grey levels: X.reshape(len(X), -1) / 65535."
-        kind = WrongTypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{said} {advice}".strip()) from None
-
-
-_ADVICE = {  # by words in scikit-learn's message
-    "array with dim": "Flatten images and similar arrays first: X.reshape(len(X), -1).",
-    "features as input": "Give the columns that it was fitted to.",
-    "sample(s)": "Give at least one row.",
-    "0 feature(s)": "Give at least one column.",
-}
-
-
-def check_row_lengths(X, name: str = "X") -> None:
-    """Refuse a list of rows if one differs in length from the first; the message names it."""
-    if not isinstance(X, list | tuple) or not all(map(np.iterable, X)):
-        return
-    lengths = [len(row) for row in X]
-    for row, length in enumerate(lengths):
-        if length != lengths[0]:
-            raise ValueError(
-                f"{name}: row {row} has {length} values, but row 0 has {lengths[0]} (rows counted from 0). All rows "
-                "need the same length; use NaN for missing values, which VAE.impute fills in."
-            )
-
-
-def check_number_type(X, name: str = "X") -> None:
-    """Refuse a matrix with entries that are not numbers; the message names the first."""
-    array = _as_objects(X)
-    if array.dtype.kind not in "OUSc" or array.ndim != 2:
-        return
-    row = next((row for row, values in enumerate(array) if not _is_number(values)), None)
-    if row is not None:
-        column, value = next((column, value) for column, value in enumerate(array[row]) if not _is_number(value))
-        place = f"{name}: the value at row {row}, {_column(column, _names_of(X))} is {shown(value)}"
-        if np.iscomplexobj(value):
-            raise ValueError(f"{place}. Complex data not supported: give np.c_[X.real, X.imag].")
-        if hasattr(value, "isoformat") or isinstance(value, np.datetime64 | np.timedelta64):
-            raise WrongTypeError(
-                f"{place}, a date or time, not a number (rows counted from 0). Convert it to a number, such as days "
-                "since the first, (when - when.min()) / np.timedelta64(1, 'D'), or leave the column out."
-            )
-        raise WrongTypeError(
-            f"{place}, not a number (rows counted from 0; could not convert string to float: its argument must be a "
-            "string of digits or a number). Encode categories first, for instance with "
-            "sklearn.preprocessing.OneHotEncoder."
-        )
-    if array.dtype.kind in "US":
-        raise ValueError(f"{name}: the value at row 0, column 0 is text, {shown(array[0, 0])}. Give X.astype(float).")
-
-
-def _names_of(X):
-    """Return the column names of a data frame; None if X has none."""
-    names = getattr(X, "columns", None)
-    return None if names is None or not all(isinstance(column, str) for column in names) else list(names)
-
-
-def _is_number(value):
-    """Whether this is a number, or a row of numbers: checking a million cells one by one would take seconds."""
-    if np.iscomplexobj(value):
-        return False
-    try:
-        np.asarray(value).astype(float)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
-
-
-def _as_objects(X):
-    """Return X as an array; an array of objects if its rows differ in length."""
-    try:
-        return np.asarray(X)
-    except ValueError:
-        return np.empty(len(X), object)

@@ -110,7 +110,7 @@ def _check_names_differ(columns):
         if count > 1:
             raise CsvError(
                 f"the first line, read as a header because not all its cells are numbers, repeats the column name "
-                f"{name!r} ({count} times). Give each column a name of its own."
+                f"{name!r} ({count} times). Give each column a different name."
             )
 
 
@@ -164,9 +164,9 @@ def _quickly(path, form):
 def _carefully(path, form, places, label):
     """Return the numbers in some columns, and the labels or None."""
     rows, labels, commas, words = [], [], 0, {}
-    for line, cells in _lines(path, form):
+    for line, cells in lines_of(path, form):
         if len(cells) != form.width:
-            raise CsvError(_ragged(line, len(cells), form))
+            raise CsvError(ragged_line(line, len(cells), form))
         if label is not None:
             labels.append(cells[label].strip())
         values = [_value(cells[place], form.delimiter) for place in places]
@@ -185,7 +185,7 @@ def _carefully(path, form, places, label):
     return np.array(rows, float), np.array(labels) if label is not None else None
 
 
-def _lines(path, form) -> Iterator[tuple[int, list[str]]]:
+def lines_of(path: Path, form: CsvForm) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines that are not empty, without the header, each with its number in the file, from 1."""
     with _open_text(path, form.encoding) as file:
         reader = csv.reader(file, delimiter=form.delimiter)
@@ -212,7 +212,8 @@ def _value(cell, delimiter) -> float | None:
         return None
 
 
-def _ragged(line, width, form):
+def ragged_line(line: int, width: int, form: CsvForm) -> str:
+    """Say that a line has another number of cells than the first."""
     names = {",": "commas", ";": "semicolons", "\t": "tabs"}
     return (
         f"line {line} has {width} cells separated by {names[form.delimiter]}, but the first line has {form.width}; "

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ class Dataset:
 
     Args:
         name: Name by which it is loaded.
-        rows: (N, D); bytes are grey levels k/255, other numbers are used unchanged.
+        rows: (N, D); bytes are grey levels k/255, other numbers are used unchanged. Or a data frame, if columns have
+            different kinds or missing entries.
         labels: (N,), or None. They are not used in training; they colour pictures.
         image_shape: (height, width) if a row is an image, else None.
         title: A short description.
@@ -32,7 +33,7 @@ class Dataset:
     """
 
     name: str
-    rows: np.ndarray
+    rows: Any
     labels: np.ndarray | None
     image_shape: tuple[int, int] | None
     title: str
@@ -62,9 +63,9 @@ class Dataset:
         check_parameter("num_test", num_test, kind=int, low=1, high=len(self.rows) - 1)
         order = np.random.default_rng(seed).permutation(len(self.rows))
         if self.labels is not None:
-            # scikit-learn's stratified split refuses labels of a single row, and would draw other test rows than those
-            # that saved runs were evaluated on. Each row's rank within its label, as a fraction: the smallest are
-            # taken, evenly from all labels.
+            # scikit-learn's stratified split refuses labels with a single row, and would draw different test rows than
+            # those that saved runs were evaluated on. The rows with the smallest ranks within their label, as
+            # fractions, are taken, evenly from all labels.
             labels = self.labels[order]
             fraction = np.empty(len(order))
             for label in np.unique(labels):

@@ -29,6 +29,7 @@ from aevb.data.tables import Table
 from aevb.models import Conversion, Numbers
 from aevb.training import Chunk, ChunkPlan, Source, read_ahead
 from aevb.training.feed import RowNames, generator, streamed_chunk
+from aevb.training.source import Rows
 
 PIECE_BYTES = 2**18  # of a file that can be split anywhere: large enough to be read at full speed
 MAX_OPEN = 32  # pieces that a chunk mixes
@@ -63,14 +64,19 @@ class FileFeed:
     scale: float
     batch_size: int
     other_rows: np.ndarray
-    held_out: tuple[Source, np.ndarray] | None
+    held_out: Rows | None
     checksum: int = 0
     end = "max_epochs"
 
     @property
     def num_rows(self) -> int:
-        """N, without the other rows."""
+        """Training rows, without the other ones."""
         return sum(table.num_rows for table in self.tables) - len(self.other_rows)
+
+    @property
+    def num_data(self) -> int:
+        """N."""
+        return self.num_rows
 
     @cached_property
     def plan(self) -> ChunkPlan:
@@ -81,16 +87,16 @@ class FileFeed:
         """Return the maximum number of samples in a run."""
         return max_epochs * self.plan.samples_per_epoch
 
-    def first(self) -> tuple[Source, np.ndarray]:
+    def first(self) -> Rows:
         """Return the rows of a random chunk."""
         rows, _ = next(regroup(self._slices(jax.random.key(0), 0), self.plan.samples_per_chunk))
-        return self._source(rows), np.arange(len(rows))
+        return Rows(self._source(rows), np.arange(len(rows)))
 
     @property
     def fingerprint(self) -> str:
         """A checksum of the data: their shape, all rows, and which of them are used in which batches."""
         tables = [(Path(table.name).name, table.num_rows, table.num_columns, str(table.dtype)) for table in self.tables]
-        held_out = [] if self.held_out is None else jax.tree.leaves(self.held_out[0].rows)
+        held_out = [] if self.held_out is None else jax.tree.leaves(self.held_out.source.rows)
         return checksum([self.other_rows, *held_out], f"{tables} {self.checksum} {self.scale} {self.plan}")
 
     def segments(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:

@@ -6,33 +6,26 @@ published split: its frames are cut into blocks of 20; of every ten blocks the n
 testing, so that few test images have a neighbour among the training images.
 """
 
-import bz2
-import gzip
-import io
-import zipfile
 from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from aevb.data import download
 from aevb.data.download import RemoteFile
+from aevb.data.published_files import (
+    FREY_SHAPE,
+    IDX_FILES,
+    ROWS_PER_PART,
+    Contents,
+    Report,
+    get_all,
+    get_binarized,
+    get_frey,
+    read_binarized,
+    read_frey,
+    read_idx,
+)
 from aevb.data.tables import DataFileError
-from aevb.files import digest as digest_of
-from aevb.files import written_whole
-
-Report = Callable[[str, int, int], None]  # (file, bytes received, maximum bytes)
-Parts = dict[str, np.ndarray]  # train, valid, test: row indices
-
-
-class Contents(NamedTuple):
-    """Rows, labels if there are any, and the row indices of each part."""
-
-    rows: np.ndarray
-    labels: np.ndarray | None
-    parts: Parts
 
 
 class Published(NamedTuple):
@@ -77,153 +70,13 @@ def read(published: Published, report: Report = lambda *_: None) -> Contents:
     return published.read(published, obtain(published, report))
 
 
-def _fetch(file, path, report):
-    return download.fetch(file, path, lambda size: report(file.name, size, file.max_bytes))
-
-
-# ---- MNIST and Fashion-MNIST: four idx files ------------------------------------------------------------------------
-
-_IDX = tuple(
-    f"{name}-ubyte.gz" for name in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
-)
-
-
-def _get_all(published, folder, report):
-    for file in published.remote:
-        if download.find(published.folder, file.name) is None:
-            _fetch(file, folder / file.name, report)
-
-
-def _read_idx(published, files):
-    for file, path in zip(published.remote, files, strict=True):
-        download.check(file, path)
-    images, labels, test_images, test_labels = (_idx(path) for path in files)
-    rows = np.concatenate([images, test_images]).reshape(len(images) + len(test_images), -1)
-    train, valid, test = np.split(np.arange(len(rows)), [len(images) * 5 // 6, len(images)])
-    return Contents(rows, np.concatenate([labels, test_labels]), {"train": train, "valid": valid, "test": test})
-
-
-def _idx(path):
-    with _reading(path), gzip.open(path) as file:
-        data = file.read(2**28)
-        num_axes = data[3]
-        shape = np.frombuffer(data, ">i4", num_axes, 4)
-        return np.frombuffer(data, np.uint8, offset=4 + 4 * num_axes).reshape(shape)
-
-
-# ---- binarized MNIST: three text files of zeros and ones ------------------------------------------------------------
-
-_PARTS = {"train": 50_000, "valid": 10_000, "test": 10_000}
-_BITS_SHA256 = "c462f82a020638a4d5d8d44e4c83242ee0145ee1d125869d0e030c35011837e6"  # of the packed bits of all parts
-
-
-def _get_binarized(published, folder, report):
-    parts = {}
-    for name, file in zip(_PARTS, published.remote, strict=True):
-        path = _fetch(file, folder / file.name, report)
-        digits = np.frombuffer(path.read_bytes(), np.uint8)  # "0 1 0 ...\n"
-        parts[name] = (digits[(digits == 48) | (digits == 49)] - 48).reshape(-1, 784)
-    _check_bits(list(parts.values()), folder)
-    _keep(folder / published.files[0], **parts)
-    for file in published.remote:
-        (folder / file.name).unlink()
-
-
-def _read_binarized(published, files):
-    with _reading(files[0]), np.load(files[0], allow_pickle=False) as archive:
-        parts = [archive[name] for name in _PARTS]
-    _check_bits(parts, files[0])
-    train, valid, test = np.split(np.arange(sum(map(len, parts))), np.cumsum([len(part) for part in parts])[:2])
-    return Contents(np.concatenate(parts), None, {"train": train, "valid": valid, "test": test})
-
-
-def _check_bits(parts, path):
-    bits = np.packbits(np.concatenate(parts), axis=1)
-    if [len(part) for part in parts] != list(_PARTS.values()) or digest_of(bits.tobytes()) != _BITS_SHA256:
-        raise DataFileError(f"{path}: these are not the bits of the published binarized MNIST.")
-
-
-# ---- Frey Face: one array inside an R or MATLAB file ----------------------------------------------------------------
-
-_FREY = (1965, 28, 20)
-_PIXELS_SHA256 = "2438ba4f0d2a6bd8bac43de756141eaa33c8d248dd613d464bdb1210d9b7af78"
-
-
-def _get_frey(published, folder, report):
-    failures = []
-    for file in published.remote:
-        raw = folder / file.name
-        try:
-            _fetch(file, raw, report)
-            images = _FREY_READERS[raw.suffix](raw)
-            _check_pixels(images, raw)
-            return _keep(folder / published.files[0], images=images)
-        except DataFileError as error:
-            failures.append(str(error))
-        finally:
-            raw.unlink(missing_ok=True)
-    raise DataFileError(" ".join(failures))
-
-
-def _from_rda(path):
-    """Read the integers in an R data file: a big-endian count, then that many big-endian numbers, in column order."""
-    num_images, height, width = _FREY
-    count = num_images * height * width
-    with _reading(path):
-        data = bz2.decompress(path.read_bytes())
-        start = data.index(count.to_bytes(4, "big")) + 4
-        pixels = np.frombuffer(data, ">i4", count, start).astype(np.uint8)
-    return pixels.reshape(height * width, num_images).T.reshape(_FREY)
-
-
-def _from_mat(path):
-    from scipy.io import loadmat
-
-    with _reading(path):
-        return np.ascontiguousarray(loadmat(io.BytesIO(path.read_bytes()))["ff"].T).reshape(_FREY).astype(np.uint8)
-
-
-_FREY_READERS: dict[str, Callable[[Path], np.ndarray]] = {".rda": _from_rda, ".mat": _from_mat}
-
-
-def _read_frey(published, files):
-    with _reading(files[0]), np.load(files[0], allow_pickle=False) as archive:
-        images = archive["images"]
-    _check_pixels(images, files[0])
-    number = np.arange(len(images))
-    block = number // 20 % 10
-    parts = {"train": number[block < 8], "valid": number[block == 8], "test": number[block == 9]}
-    return Contents(images.reshape(len(images), -1), None, parts)
-
-
-def _check_pixels(images, path):
-    if digest_of(np.ascontiguousarray(images).tobytes()) != _PIXELS_SHA256:
-        raise DataFileError(f"{path}: these are not the pixels of Frey Face.")
-
-
-# ---- shared ---------------------------------------------------------------------------------------------------------
-
-
-def _keep(path, **arrays):
-    with written_whole(path) as scratch, open(scratch, "wb") as file:
-        np.savez_compressed(file, **arrays)
-
-
-@contextmanager
-def _reading(path):
-    try:
-        yield
-    except (OSError, ValueError, KeyError, EOFError, IndexError, zipfile.BadZipFile) as error:
-        raise DataFileError(f"{path} cannot be read: {error}. Delete it to download it again.") from error
-
-
 def _idx_set(folder, bases, digests, content_digests=(None,) * 4):
     sizes = (40_000_000, 100_000, 8_000_000, 20_000)
     remote = tuple(
         RemoteFile(name, tuple(base + name for base in bases), digest, size, content)
-        for name, digest, size, content in zip(_IDX, digests, sizes, content_digests, strict=True)
+        for name, digest, size, content in zip(IDX_FILES, digests, sizes, content_digests, strict=True)
     )
-    return Published(folder, _IDX, _get_all, _read_idx, remote, (28, 28))
+    return Published(folder, IDX_FILES, get_all, read_idx, remote, (28, 28))
 
 
 PUBLISHED: dict[str, Published] = {
@@ -240,8 +93,8 @@ PUBLISHED: dict[str, Published] = {
     "binarized-mnist": Published(
         "binarized_mnist",
         ("binarized_mnist.npz",),
-        _get_binarized,
-        _read_binarized,
+        get_binarized,
+        read_binarized,
         tuple(
             RemoteFile(
                 f"binarized_mnist_{part}.amat",
@@ -250,7 +103,7 @@ PUBLISHED: dict[str, Published] = {
                     for scheme in ("https", "http")
                 ),
                 f"sha256:{digest}",
-                1_600 * _PARTS[part],
+                1_600 * ROWS_PER_PART[part],
             )
             for part, digest in (
                 ("train", "ad693b29f94c14277b095f5238ddefbbdaaae0939789dd2f4f0205278cee3e4d"),
@@ -263,8 +116,8 @@ PUBLISHED: dict[str, Published] = {
     "frey-faces": Published(
         "frey_faces",
         ("frey_faces.npz",),
-        _get_frey,
-        _read_frey,
+        get_frey,
+        read_frey,
         (
             RemoteFile(
                 "frey_faces.rda",
@@ -278,7 +131,7 @@ PUBLISHED: dict[str, Published] = {
             # The hash of this file is not published; the hash of the pixels is always checked.
             RemoteFile("frey_rawface.mat", ("https://cs.nyu.edu/~roweis/data/frey_rawface.mat",), "", 5_000_000),
         ),
-        _FREY[1:],
+        FREY_SHAPE[1:],
     ),
     "fashion-mnist": _idx_set(
         "fashion_mnist",

@@ -3,17 +3,18 @@
 import os
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from aevb.data.checks import are_constant, check_columns_vary, check_rows, explained
+from aevb.data.checks import are_constant, check_columns_vary, check_rows
 from aevb.data.kinds import are_grey_levels, choose_likelihood, discrete_columns, sample_rows
-from aevb.data.table import blocks, number_type
+from aevb.data.table import blocks
 from aevb.data.tables import open_tables
-from aevb.models import CUSTOM, LIKELIHOODS
+from aevb.matrices import read_array
+from aevb.models import CUSTOM, LIKELIHOODS, is_sparse
 
 
 class Reading(NamedTuple):
@@ -32,7 +33,8 @@ def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarra
 
     Args:
         estimator: The estimator whose number and names of columns are set or compared.
-        X: An array, a data frame, or the path of a data file or folder.
+        X: An array, a data frame, or the path of a data file or folder; for a likelihood of counts also a sparse
+            matrix, which is returned in CSR format.
         reset: Whether to set them.
         name: Name of the argument, for messages.
     """
@@ -44,14 +46,23 @@ def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarra
     if not reset and columns is not None and (known := column_names(estimator)) is not None:
         X = X[:, places_of(known, columns, name)]
     is_frame = hasattr(X, "columns")
-    with explained(X, name), warnings.catch_warnings():
+    with warnings.catch_warnings():
         if not getattr(estimator, "_learned_from_a_frame", False):  # but from a file: arrays have its column order
             warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        matrix = _numbers(validate_data(estimator, _with_holes(X), reset=reset, **_FORM), name)
+        accepts = {"accept_sparse": "csr"} if is_sparse(X) and _models_counts(estimator) else {}
+        matrix: Any = read_array(X, name, partial(validate_data, estimator, reset=reset, **accepts))
+    if is_sparse(matrix) and not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
     if reset:
         estimator._learned_from_a_frame = is_frame
         set_column_names(estimator, columns)
     return matrix
+
+
+def _models_counts(estimator):
+    kind = LIKELIHOODS.get(getattr(estimator, "likelihood", ""))
+    return kind is not None and kind.counts
 
 
 def read_path(path) -> tuple[np.ndarray, tuple[str, ...] | None]:
@@ -81,10 +92,10 @@ def places_of(known: Sequence[str], columns: Sequence[str], name: str = "X") -> 
     """
     columns, known = list(columns), list(known)
     missing = [column for column in known if column not in columns]
-    strange = [column for column in columns if column not in known]
+    unknown = [column for column in columns if column not in known]
     twice = [column for column in columns if columns.count(column) > 1]
-    if missing or strange or twice:
-        wrong = {"lacks": missing, "has in addition": strange, "has more than once": list(dict.fromkeys(twice))}
+    if missing or unknown or twice:
+        wrong = {"lacks": missing, "has in addition": unknown, "has more than once": list(dict.fromkeys(twice))}
         said = "; it ".join(f"{what} {_named(which)}" for what, which in wrong.items() if which)
         raise ValueError(
             f"{name} {said}. The feature names that the model learned from are {_named(known)}: give these columns, in "
@@ -102,38 +113,27 @@ def column_names(estimator) -> Sequence[str] | None:
     return getattr(estimator, "feature_names_in_", None)
 
 
+def set_table_columns(estimator, table) -> None:
+    """Store the number and the names of a table's columns as scikit-learn does; a matrix has no names."""
+    estimator.n_features_in_, estimator._learned_from_a_frame = len(table.names), table.container != "numpy"
+    vars(estimator).pop("feature_names_in_", None)
+    if estimator._learned_from_a_frame and all(isinstance(name, str) for name in table.names):
+        set_column_names(estimator, table.names)
+
+
 def set_column_names(estimator, columns: Sequence[str] | None) -> None:
     """Store the column names of a file as scikit-learn stores those of a data frame."""
     if columns is not None:
         estimator.feature_names_in_ = np.asarray(columns, dtype=object)
 
 
-def read_array(X: Any, name: str) -> np.ndarray:
-    """Return X as a matrix of numbers, without comparing its columns with those of an estimator."""
-    with explained(X, name):
-        return _numbers(check_array(_with_holes(X), **_FORM), name)
-
-
-_FORM: dict[str, Any] = {"dtype": "numeric", "ensure_all_finite": False}
-
-
-def _with_holes(X):
-    """Return an array with NaN where it is masked."""
-    return X.astype(float).filled(np.nan) if np.ma.is_masked(X) else X
-
-
-def _numbers(matrix: Any, name) -> np.ndarray:
-    dtype = number_type(matrix.dtype)
-    if dtype is None:
-        raise ValueError(
-            f"{name} contains {matrix.dtype}, not numbers. Convert dates to days: "
-            "(X - X.min()) / np.timedelta64(1, 'D')."
-        )
-    return matrix.astype(dtype, copy=False)
-
-
 def read_training_data(
-    X: np.ndarray, likelihood: str, *, own_decoder: bool = False, columns: Sequence[str] | None = None
+    X: np.ndarray,
+    likelihood: str,
+    *,
+    own_decoder: bool = False,
+    columns: Sequence[str] | None = None,
+    row_numbers: np.ndarray | None = None,
 ) -> Reading:
     """Decide how X is interpreted, refuse values outside the likelihood's range, and warn about discrete columns.
 
@@ -142,12 +142,16 @@ def read_training_data(
         likelihood: A key of ``LIKELIHOODS``, or ``"auto"``.
         own_decoder: Whether a user-defined decoder decides which values are allowed.
         columns: (D,), the column names, if there are any.
+        row_numbers: (N,), the indices of the rows in the user's data, if not 0, 1, ...
     """
-    if len(X) < 2:
-        raise ValueError(f"X has n_samples = {len(X)}; training needs at least 2 rows.")
+    if X.shape[0] < 2:
+        raise ValueError(f"X has n_samples = {X.shape[0]}; training needs at least 2 rows.")
+    if likelihood != "auto" and LIKELIHOODS[likelihood].counts and not own_decoder:
+        check_rows(X, likelihood, columns=columns)
+        return Reading(likelihood, 1.0)
     sample = sample_rows(X)
     reading = decide(sample, X.min(), X.max(), likelihood, own_decoder=own_decoder)
-    check_rows(X, reading.likelihood, scale=reading.scale, columns=columns)
+    check_rows(X, reading.likelihood, scale=reading.scale, columns=columns, row_numbers=row_numbers)
     check_density(reading, X.min(axis=0), X.max(axis=0), sample, columns)
     return reading
 

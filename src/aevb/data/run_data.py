@@ -1,7 +1,7 @@
 """The data of a run, split into training and held-out rows."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,11 +12,15 @@ from aevb.arguments import check_parameter
 from aevb.data.binarization import BINARIZATIONS, binarize, level_scale
 from aevb.data.checks import check_rows
 from aevb.data.datasets import DATASETS, Dataset
+from aevb.data.frames import COLUMN_KINDS, frame_of
+from aevb.data.frames.parts import take_rows
 from aevb.data.own import described, open_dataset, own_labels, own_tables
+from aevb.data.own_frame import open_own_frame
 from aevb.data.scan import pick
 from aevb.data.table import NamedColumns, SomeRows
 from aevb.data.tables import ending_of, is_image_folder
-from aevb.errors import shown
+from aevb.errors import DataFileError, shown
+from aevb.fitted import FittedModel
 
 MAX_ROWS = 10_000  # held-out rows, and rows shown, of data larger than memory
 
@@ -108,17 +112,33 @@ class RunData(NamedTuple):
     dataset: Dataset  # as loaded; some of its rows if it is larger than memory
     learn: Any  # the data for `fit`
     valid: Any  # the validation_data for `fit`, or None
-    train: np.ndarray  # (N, D): the training rows, as a model takes them; some of them if there are many
-    test: np.ndarray  # (n, D): the held-out rows
+    train: Any  # (N, D): the training rows, as a model takes them; some of them if there are many
+    test: Any  # (n, D): the held-out rows
     train_labels: np.ndarray | None
     test_labels: np.ndarray | None
     split: str  # in words
     binarization: str  # in one word
     num_train: int  # N
+    test_rows: np.ndarray | None = None  # (n,), which rows of the data these are; None if it is not known
+
+    def stored_by(self, model: FittedModel) -> "RunData":
+        """Return the data with the rows of a table as the numbers that its model stores, NaN where they are missing."""
+        if not model.is_table:
+            return self
+        train, test = (model.format.encode(frame_of(rows)) for rows in (self.train, self.test))
+        return self._replace(train=train, test=test)
 
 
-def prepare(settings: DataSettings, report=lambda *_: None) -> RunData:
+def prepare(settings: DataSettings, report=lambda *_: None, likelihood: Any = "auto") -> RunData:
     """Load the data and split them.
+
+    The rows of a table, whose columns have different kinds or missing entries, are data frames, until a model is
+    learned: see :meth:`RunData.stored_by`.
+
+    Args:
+        settings: Which data, and how.
+        report: Called during a download, see :func:`aevb.data.load_dataset`.
+        likelihood: Of the model: a name, or the kinds of columns.
 
     Raises:
         ValueError: The data or the settings cannot be used; the message says why.
@@ -127,15 +147,19 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> RunData:
     if settings.image_shape is not None:
         height, width = settings.image_shape
         height_and_width = (height, width)
-    if (tables := large_tables(settings.source, settings.label_column, settings.drop_columns)) is not None:
+    columns = {"label_column": settings.label_column, "drop_columns": settings.drop_columns}
+    if (tables := large_tables(settings.source, **columns)) is not None:
         return _prepare_large(settings, tables, height_and_width)
+    frame = open_own_frame(settings.source, likelihood, drop_missing=settings.drop_missing, **columns)
+    if frame is not None:
+        return _prepare_frame(settings, frame)
     dataset = open_dataset(
         settings.source,
-        label_column=settings.label_column,
-        drop_columns=settings.drop_columns,
+        **columns,
         image_shape=height_and_width,
         report=report,
     )
+    _check_kinds(dataset, likelihood)
     dataset = _drawn(dataset, settings)
     if settings.drop_missing:
         dataset = dataset.without_missing()
@@ -161,6 +185,32 @@ def prepare(settings: DataSettings, report=lambda *_: None) -> RunData:
         dataset, learn, fixed.get("valid"), fixed["train"], fixed["test"], labels["train"], labels["test"], split,
         binarization, len(parts["train"]),
     )  # fmt: skip
+
+
+def _prepare_frame(settings, dataset):
+    """Split a table; what its columns are is decided by `fit`, from the training rows."""
+    for name, what in {"binarization": "grey levels", "image_shape": "images", "polarity": "images"}.items():
+        value = getattr(settings, name)
+        if value not in (None, "grey"):
+            raise ValueError(f"{name}={shown(value)} is for {what}, and {settings.source} is a table of mixed columns.")
+    parts, split = _parts(dataset, settings)
+    rows = {name: take_rows(dataset.rows, numbers) for name, numbers in parts.items()}
+    labels = {name: None if dataset.labels is None else dataset.labels[numbers] for name, numbers in parts.items()}
+    return RunData(
+        dataset, rows["train"], None, rows["train"], rows["test"], labels["train"], labels["test"], split, "none",
+        len(rows["train"]), parts["test"],
+    )  # fmt: skip
+
+
+def _check_kinds(dataset, likelihood):
+    """Refuse kinds of columns for images, and kinds by column for data without a table of columns."""
+    if isinstance(likelihood, Mapping):
+        raise ValueError(
+            f"likelihood={shown(dict(likelihood))}: kinds by column are for .csv, .tsv and .parquet files, and "
+            f"{dataset.name} is not one. Give one name for all columns."
+        )
+    if likelihood in COLUMN_KINDS and dataset.image_shape is not None:
+        raise ValueError(f"likelihood={likelihood!r} is for the columns of tables, and {dataset.name} has images.")
 
 
 def _drawn(dataset, settings):
@@ -214,14 +264,17 @@ def _num_test(settings, num_rows):
 
 
 def large_tables(source: str, label_column: str | None = None, drop_columns: Sequence[str] = ()):
-    """Return the tables of data that do not fit into memory; None for other data."""
+    """Return the tables of data that do not fit into memory; None for other data, and for those with words."""
     from aevb.data.training_data import is_large
 
     path = Path(source)
     may_be_large = ending_of(path) in (".npy", ".npz", ".parquet") or path.is_dir()
     if source in DATASETS or not path.exists() or not may_be_large or is_image_folder(path):
         return None
-    tables = own_tables(path, label_column, drop_columns)
+    try:
+        tables = own_tables(path, label_column, drop_columns)
+    except DataFileError:
+        return None  # reading it as a frame works, or reading it at once says what is wrong
     return tables if is_large(tables) else None
 
 

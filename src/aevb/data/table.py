@@ -14,8 +14,7 @@ import numpy as np
 
 from aevb.data.csv_file import CsvError
 from aevb.errors import DataFileError
-
-_BLOCK_BYTES = 16_000_000  # data are checked in blocks, so that a check does not need the memory of a copy
+from aevb.matrices import block_rows, number_type
 
 
 class Table(NamedTuple):
@@ -87,20 +86,6 @@ def blocks(tables: list[Table]) -> Iterator[tuple[Table, int, np.ndarray]]:
             for rows in table.read(start, stop, block_rows(table.num_columns)):
                 yield table, first, rows
                 first += len(rows)
-
-
-def block_rows(num_columns: int) -> int:
-    """Return the number of rows in a block."""
-    return max(_BLOCK_BYTES // (8 * num_columns), 1)
-
-
-def number_type(dtype) -> np.dtype | None:
-    """Return the type in which numbers of this type are stored; None if they are not numbers."""
-    if dtype in (np.bool_, np.uint8, np.float32, np.float64):
-        return np.dtype(dtype)
-    if dtype.kind not in "iuf":
-        return None
-    return np.dtype(np.float32 if dtype.itemsize <= 2 else np.float64)  # JAX would truncate 64-bit integers
 
 
 def stored_type(dtype, name) -> np.dtype:

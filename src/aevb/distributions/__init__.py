@@ -2,16 +2,20 @@
 
 numpyro's distributions under numpyro's own names, the families of the paper's §2.4 that numpyro lacks, and
 `reparameterize`, which splits any of them into noise and a transformation. Structure is a
-distribution too, over a tree of arrays: `Product`, `Chain` and `MarkovChain`.
+distribution too, over a tree of arrays: `Product`, `Chain` and `MarkovChain`; `Columns` is one over the row of a table.
 """
 
 from numpyro.distributions import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
 
 from aevb.distributions import composition, flow, inverse_cdf, location_scale, numerical
 from aevb.distributions.chain import Chain
+from aevb.distributions.columns import Columns
 from aevb.distributions.erlang import Erlang
 from aevb.distributions.fisher_snedecor import FisherSnedecor
 from aevb.distributions.flow import Flow, starting_flow
+from aevb.distributions.levels import Levels, OrderedLevels
+from aevb.distributions.log_mean_negative_binomial import LogMeanNegativeBinomial
+from aevb.distributions.log_rate_poisson import LogRatePoisson
 from aevb.distributions.log_scale_normal import LogScaleNormal
 from aevb.distributions.markov_chain import MarkovChain
 from aevb.distributions.observed import observe
@@ -21,20 +25,27 @@ from aevb.distributions.reciprocal import Reciprocal
 from aevb.distributions.reparameterization import Reparameterization, reparameterize
 from aevb.distributions.tree import TreeDistribution, has_real_support
 from aevb.distributions.triangular import Triangular
+from aevb.distributions.word_counts import WordCounts
 
 __all__ = [
     "Chain",
+    "Columns",
     "Erlang",
     "FisherSnedecor",
     "Flow",
+    "Levels",
+    "LogMeanNegativeBinomial",
+    "LogRatePoisson",
     "LogScaleNormal",
     "MarkovChain",
+    "OrderedLevels",
     "Product",
     "Rayleigh",
     "Reciprocal",
     "Reparameterization",
     "TreeDistribution",
     "Triangular",
+    "WordCounts",
     "composition",
     "flow",
     "has_real_support",

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax.tree_util import Partial
 
-from aevb.distributions._quantiles import log_gamma_quantile, logit_beta_quantile
+from aevb.distributions._beta_quantile import logit_beta_quantile
+from aevb.distributions._gamma_quantile import log_gamma_quantile
 from aevb.distributions._representable import open_unit_interval, positive
 from aevb.distributions.fisher_snedecor import FisherSnedecor
 from aevb.distributions.reparameterization import (

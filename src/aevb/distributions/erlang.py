@@ -6,8 +6,8 @@ from jax.scipy.special import gammainc, gammaln
 from numpyro.distributions import constraints
 from numpyro.distributions.util import validate_sample
 
+from aevb.distributions._gamma_quantile import log_gamma_quantile
 from aevb.distributions._quantile_distribution import QuantileDistribution, promote_parameters
-from aevb.distributions._quantiles import log_gamma_quantile
 
 
 class Erlang(QuantileDistribution):

@@ -6,8 +6,8 @@ from jax.scipy.special import betainc, betaln
 from numpyro.distributions import constraints
 from numpyro.distributions.util import validate_sample
 
+from aevb.distributions._beta_quantile import beta_offset
 from aevb.distributions._quantile_distribution import QuantileDistribution, promote_parameters
-from aevb.distributions._quantiles import beta_offset
 
 
 class FisherSnedecor(QuantileDistribution):

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax.scipy.special import ndtr
 
-from aevb.distributions._quantiles import beta_offset, gamma_offset
+from aevb.distributions._beta_quantile import beta_offset
+from aevb.distributions._gamma_quantile import gamma_offset
 from aevb.distributions._representable import open_unit_interval
 from aevb.distributions.reparameterization import elementwise, register, uniform_noise
 from aevb.distributions.triangular import Triangular

@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 from numpyro.distributions import Distribution, Independent
 
+from aevb.distributions.columns import Columns
 from aevb.distributions.product import Product
 from aevb.errors import WrongTypeError
 
@@ -18,8 +19,9 @@ def observe(p: Distribution, observed: Any) -> Distribution:
     Entries must be independent under p; leaving some out then integrates over them.
 
     Args:
-        p: Independent entries (``to_event``), a :class:`~aevb.distributions.Product` of such distributions, or any
-            distribution that is observed as a whole or not at all.
+        p: Independent entries (``to_event``), :class:`~aevb.distributions.Columns`, a
+            :class:`~aevb.distributions.Product` of such distributions, or any distribution that is observed as a whole
+            or not at all.
         observed: Booleans with the shape of the entries, or a dictionary of them for a product; None for all.
 
     Raises:
@@ -44,11 +46,11 @@ class Observed(Distribution):
     pytree_data_fields = ("base_dist", "observed")
 
     def __init__(self, base_dist: Distribution, observed: Any):
-        entries, _ = _entries(base_dist)
-        if jnp.shape(observed) != entries.batch_shape:
+        shape = base_dist.shape() if isinstance(base_dist, Columns) else _entries(base_dist)[0].batch_shape
+        if jnp.shape(observed) != shape:
             raise WrongTypeError(
                 f"observed has shape {jnp.shape(observed)}, but the distribution has independent entries of shape "
-                f"{entries.batch_shape}. Dependent entries can only be observed together."
+                f"{shape}. Dependent entries can only be observed together."
             )
         self.base_dist, self.observed = base_dist, observed
         super().__init__(base_dist.batch_shape, base_dist.event_shape, validate_args=False)
@@ -64,6 +66,8 @@ class Observed(Distribution):
 
     def log_prob(self, value, intermediates=None):
         """Return the log density of the observed entries."""
+        if isinstance(self.base_dist, Columns):
+            return self.base_dist.observed_log_prob(value, self.observed)
         entries: Any
         entries, num_axes = _entries(self.base_dist)
         observed = jnp.asarray(self.observed)

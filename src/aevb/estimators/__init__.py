@@ -1,7 +1,7 @@
 """Estimators of the lower bound: functions of one datapoint and its noise, in nats, to be maximized.
 
 Each has the signature ``estimator(generative, recognition, x, epsilon)`` with ``epsilon`` of shape (L, ...): L draws of
-the noise that the recognition model needs. `vmap` makes the batch, and `minibatch` the estimate for a whole data set.
+the noise that the recognition model needs. `vmap` extends it to a batch, and `minibatch` to a whole data set.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,13 @@ _TERMS: dict[Callable, Callable[..., Terms]] = {sgvb_b: terms_b, sgvb_a: terms_a
 
 
 def with_terms(estimator: Callable) -> Callable[..., Terms]:
-    """Return the same estimator with the bound's two terms beside it, where it is the difference of two."""
+    """Return the same estimator with the two terms of the bound as well, if the bound is a difference of two terms."""
     return _TERMS.get(estimator, lambda *arguments: Terms(estimator(*arguments)))
+
+
+def name_of(estimator: Callable) -> str:
+    """Return the name of an estimator in ``ESTIMATORS``."""
+    return next(name for name, known in ESTIMATORS.items() if known is estimator)
 
 
 __all__ = [
@@ -33,6 +38,7 @@ __all__ = [
     "importance",
     "kl",
     "minibatch",
+    "name_of",
     "score_function",
     "sgvb_a",
     "sgvb_b",

@@ -1,4 +1,4 @@
-"""The importance-weighted bound, tighter than the paper's with every further sample."""
+"""The importance-weighted bound, which becomes tighter than the paper's with each additional sample."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def importance(generative: GenerativeModel, recognition: RecognitionModel, x: An
 
     .. math:: L_K(x) = E \left[ \log \frac{1}{K} \sum_k \frac{p_\theta(x, z^{(k)})}{q_\phi(z^{(k)} | x)} \right]
 
-    With K = 1 it is estimator A; its expectation does not fall as K grows, and tends to log p(x) (Burda, Grosse and
+    With K = 1 it is estimator A; its expectation never decreases as K grows, and tends to log p(x) (Burda, Grosse and
     Salakhutdinov, "Importance weighted autoencoders", 2016, theorem 1).
 
     Args:

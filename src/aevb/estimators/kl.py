@@ -1,4 +1,4 @@
-"""The KL divergence of the approximate posterior from the prior: in closed form, factor by factor where it has some.
+"""The KL divergence of the approximate posterior from the prior, in closed form, or factor by factor.
 
 Paper: App. B.
 """
@@ -19,13 +19,13 @@ from aevb.models import GenerativeModel, RecognitionModel
 
 
 def kl(q: Distribution, p: Distribution, z: Any) -> Array:
-    r"""Return :math:`D_{KL}(q \| p)` in nats, of distributions with structure an estimate by L draws.
+    r"""Return :math:`D_{KL}(q \| p)` in nats; for distributions with several factors, an estimate from L draws.
 
     .. math:: D_{KL}(q \| p) = \sum_i E_q \left[ \log q_i(z_i | \cdot) - \log p_i(z_i | \cdot) \right]
 
-    Each factor's term is in closed form, given the variables drawn before, where that is known and right, and by the
-    draws elsewhere. It is right where all that p's factor may depend on is drawn before it in q: then the term is the
-    conditional expectation of the sampled one. A plain distribution is a single factor, which needs a closed form.
+    Each factor's term is in closed form, given the variables drawn before it, if one is known and valid, and sampled
+    otherwise. It is valid if everything that p's factor may depend on is drawn before it in q: the term is then the
+    conditional expectation of the sampled one. A plain distribution is a single factor, and needs a closed form.
 
     Args:
         q: Approximate posterior.
@@ -33,7 +33,7 @@ def kl(q: Distribution, p: Distribution, z: Any) -> Array:
         z: L draws of q, a tree with leading axes L.
 
     Raises:
-        NoClosedFormError: q and p are plain distributions, and there is none for this pair.
+        NoClosedFormError: q and p are plain distributions, and no closed form is known for this pair.
 
     Example:
         >>> import numpyro.distributions as dist
@@ -51,10 +51,10 @@ def kl(q: Distribution, p: Distribution, z: Any) -> Array:
 
 
 def _divergence(q, p, z):
-    """Return the divergence, or an estimate of it by one draw."""
+    """Return the divergence, or an estimate of it from one draw."""
     if isinstance(q, Product | Chain) and isinstance(p, Product | Chain):
         if set(q.names) != set(p.names):
-            raise ValueError(f"q(z|x) has the factors {sorted(q.names)}, and p(z) has {sorted(p.names)}: not the same.")
+            raise ValueError(f"q(z|x) has the factors {sorted(q.names)}, but p(z) has {sorted(p.names)}.")
         of_q, of_p = q.at(z), p.at(z)
         terms = {
             name: _divergence if p.parents(name) <= q.before(name) else _log_ratio  # p's parents are drawn before
@@ -74,7 +74,7 @@ def _log_ratio(q, p, z):
 
 
 class NoClosedFormError(TypeError):
-    """A pair of families whose KL divergence is not known."""
+    """No closed form of the KL divergence is known for a pair of families."""
 
 
 def analytic_kl(q: Distribution, p: Distribution) -> Array:
@@ -96,7 +96,7 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
         The divergence, one number for each element of the batch shape.
 
     Raises:
-        NoClosedFormError: There is none for this pair.
+        NoClosedFormError: No closed form is known for this pair.
 
     Example:
         >>> from aevb.distributions import Normal
@@ -114,13 +114,13 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
         return kl_divergence(q, p)
     except NotImplementedError:
         raise NoClosedFormError(
-            f'estimator "sgvb-b" needs a closed form of KL(q || p), and there is none for q = {_name(q)} and '
-            f'p = {_name(p)}. Use estimator="sgvb-a", which samples that term too.'
+            f'estimator "sgvb-b" needs a closed form of KL(q || p), but none is known for q = {_name(q)} and '
+            f'p = {_name(p)}. Use estimator="sgvb-a", which also samples that term.'
         ) from None
 
 
 def has_analytic_kl(generative: GenerativeModel, recognition: RecognitionModel, data_dim: int) -> bool:
-    """Whether estimator B can treat these models: whether :func:`kl` knows their pair of families."""
+    """Whether estimator B supports these models: whether :func:`kl` supports their pair of families."""
 
     def divergence(x):
         q = recognition(x)

@@ -1,4 +1,4 @@
-"""The minibatch estimator: the only place where N/M stands.
+"""The minibatch estimator: the only place with the factor N/M.
 
 Paper: §2.3.
 """
@@ -13,13 +13,13 @@ import jax.numpy as jnp
 from aevb.models import GenerativeModel, RecognitionModel
 
 
-def minibatch(estimator: Callable, num_data: int) -> Callable:
-    r"""Make an estimator for the whole data set from one for a single datapoint.
+def minibatch(estimator: Callable, num_data: float) -> Callable:
+    r"""Turn an estimator for one datapoint into one for the whole data set.
 
     .. math:: \tilde L^M(X^M) = \frac{N}{M} \sum_{i=1}^M \tilde L(x^{(i)})
 
     Args:
-        estimator: A bound of one datapoint, such as :func:`aevb.estimators.sgvb_b`, or its terms.
+        estimator: Estimator of one datapoint's bound, such as :func:`aevb.estimators.sgvb_b`, or of its terms.
         num_data: N, the size of the data set.
 
     Returns:

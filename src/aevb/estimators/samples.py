@@ -1,4 +1,4 @@
-"""The L samples of a datapoint: their draw, and averages over them."""
+"""The L samples of a datapoint: drawing them, and averaging over them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ def posterior_samples(recognition: RecognitionModel, x: Any, epsilon: Any) -> tu
     """Return q(z|x) and L draws of it, z = g(epsilon, x).
 
     Raises:
-        ValueError: The noise is not that of L draws; broadcasting would make other draws of it in silence.
+        ValueError: The noise does not have the shape of L draws; broadcasting would silently change the draws.
     """
     q = recognition(x)
     noise, transform = reparameterize(q)
@@ -37,8 +37,8 @@ def _is_shape(node):
 def average(function: Callable, *samples):
     """Average a function over the leading axis of its arguments, the L samples; they may be pytrees.
 
-    A single one is not vectorized: the axis of length one would cost the decoder's gradient a transposed copy (6% of
-    a step of the paper's network).
+    A single sample is not vectorized: with an axis of length one, the decoder's gradient would need a transposed copy
+    (6% of a step of the paper's network).
     """
     if len(jax.tree.leaves(samples)[0]) == 1:
         return function(*jax.tree.map(lambda sample: sample[0], samples))

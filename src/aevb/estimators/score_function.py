@@ -1,4 +1,4 @@
-"""The naive estimator that SGVB replaces, kept to show its variance.
+"""The naive estimator that SGVB replaces, included to show its variance.
 
 Paper: §2.2.
 """
@@ -19,7 +19,7 @@ def score_function(generative: GenerativeModel, recognition: RecognitionModel, x
     .. math:: \nabla_\phi E_q[f(z)] \simeq \frac{1}{L} \sum_l f(z^{(l)}) \nabla_\phi \log q_\phi(z^{(l)} | x)
 
     The value is that of estimator A; only the gradient differs: z is held fixed, and the dependence of q on
-    :math:`\phi` enters through the score alone. The gradient for :math:`\theta` is the ordinary one.
+    :math:`\phi` enters only through the score. The gradient for :math:`\theta` is the ordinary one.
 
     Args:
         generative: p(z) p(x|z).

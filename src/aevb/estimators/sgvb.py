@@ -44,8 +44,8 @@ def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Any, e
 
     Args:
         generative: p(z) p(x|z).
-        recognition: q(z|x), of a family whose KL from the prior is known; of a structure with several factors, those
-            without are sampled.
+        recognition: q(z|x), of a family whose KL from the prior is known; if it has several factors, the terms of those
+            without a closed form are sampled.
         x: One datapoint.
         epsilon: L draws of the noise, leading axis L; a tree of them if z is a tree.
 
@@ -58,7 +58,7 @@ def sgvb_b(generative: GenerativeModel, recognition: RecognitionModel, x: Any, e
 
 
 def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Terms:
-    """Return estimator A with its two terms, both by the same samples."""
+    """Return estimator A with its two terms, both from the same samples."""
     (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution(x)
 
     def one_sample(z):
@@ -68,6 +68,6 @@ def terms_a(generative: GenerativeModel, recognition: RecognitionModel, x: Any, 
 
 
 def terms_b(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Terms:
-    """Return estimator B with its two terms, the second in closed form, as far as there is one."""
+    """Return estimator B with its two terms, the second in closed form as far as one is known."""
     (q, z), p = posterior_samples(recognition, x, epsilon), generative.latent_distribution(x)
     return Terms.of(average(lambda z: generative.log_likelihood(x, z), z), kl(q, p, z))

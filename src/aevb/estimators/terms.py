@@ -1,4 +1,4 @@
-"""What a bound is made of: how well a code brings back its datapoint, and what the code costs.
+"""The two terms of the lower bound: the expected reconstruction log-likelihood and the KL divergence.
 
 Paper: §2.2.
 """
@@ -9,13 +9,13 @@ from jax import Array
 
 
 class Terms(NamedTuple):
-    r"""A lower bound and its two terms, of one datapoint or on average, in nats.
+    r"""A lower bound and its two terms in nats, for one datapoint or averaged over several.
 
     .. math:: L(x) = E_q[\log p_\theta(x | z)] - D_{KL}(q_\phi(z|x) \| p_\theta(z))
 
     Args:
-        lower_bound: The whole.
-        reconstruction: :math:`E_q[\log p_\theta(x | z)]`; None of a bound that is no such difference.
+        lower_bound: The bound.
+        reconstruction: :math:`E_q[\log p_\theta(x | z)]`; None if the bound is not a difference of two terms.
         kl_divergence: :math:`D_{KL}(q_\phi(z|x) \| p_\theta(z))`, likewise.
 
     Paper: eq. (3), §2.2.
@@ -27,5 +27,5 @@ class Terms(NamedTuple):
 
     @classmethod
     def of(cls, reconstruction: Array, kl_divergence: Array) -> "Terms":
-        """Return the bound that these two make."""
+        """Return the bound with these two terms."""
         return cls(reconstruction - kl_divergence, reconstruction, kl_divergence)

@@ -20,8 +20,8 @@ from aevb.experiments.settings import Curve, Watch
 from aevb.learners import LEARNERS, OPTIMIZERS
 from aevb.models import Conversion, Numbers, assemble, split
 from aevb.training import ChunkPlan, Resident, Source, choose_step_size
-from aevb.training.checkpoint import read_about, read_state, write_state
 from aevb.training.loop import safe_chunk
+from aevb.training.state_file import read_about, read_state, write_state
 
 SAVE_SECONDS = 20.0
 

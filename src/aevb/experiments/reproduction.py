@@ -5,15 +5,33 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from aevb.experiments.anomalies import anomalies_core_seconds, reproduce_anomalies
 from aevb.experiments.claims import claims_core_seconds, curves_for_claims, reproduce_claims
 from aevb.experiments.cost import core_seconds, format_duration, gigaflops
 from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
+from aevb.experiments.imputation import imputation_core_seconds, reproduce_imputation
 from aevb.experiments.settings import Curve, curves_of, read
 from aevb.experiments.small_tables import reproduce_small_tables, small_tables_core_seconds
+from aevb.experiments.synthetic import reproduce_synthetic, synthetic_core_seconds
+from aevb.experiments.topics import reproduce_topics, topics_core_seconds
 
-MAKERS: dict[str, Callable[..., list[Path]]] = {"claims": reproduce_claims, "small-tables": reproduce_small_tables}
-OTHER_WORK = {"claims": claims_core_seconds, "small-tables": small_tables_core_seconds}  # than curves
+MAKERS: dict[str, Callable[..., list[Path]]] = {
+    "claims": reproduce_claims,
+    "small-tables": reproduce_small_tables,
+    "imputation": reproduce_imputation,
+    "synthetic": reproduce_synthetic,
+    "anomalies": reproduce_anomalies,
+    "topics": reproduce_topics,
+}
+OTHER_WORK = {  # than curves
+    "claims": claims_core_seconds,
+    "small-tables": small_tables_core_seconds,
+    "imputation": imputation_core_seconds,
+    "synthetic": synthetic_core_seconds,
+    "anomalies": anomalies_core_seconds,
+    "topics": topics_core_seconds,
+}
 PARTS = (*FIGURES, *MAKERS)
 
 

@@ -1,4 +1,4 @@
-"""The page that holds a learned latent space: one HTML file with the model inside, for any browser."""
+"""The interactive page of a latent space: one HTML file that contains the model, for any browser."""
 
 from aevb.explorer.build import build_page, write_page
 from aevb.explorer.model import NotExplorableError

@@ -4,20 +4,20 @@ import numpy as np
 
 from aevb.data.run_data import RunData
 from aevb.explorer.model import has_encoder
+from aevb.fitted import FittedModel, coding
 from aevb.inference.diagnostics import ActiveUnits, active_codes
-from aevb.vae import VAE
 
 MAX_ROWS = 10_000
 MAX_ROWS_WITHOUT_ENCODER = 200  # whose codes are found by sampling, row by row
 
 
 def evenly(num_rows: int, most: int) -> np.ndarray:
-    """Return the indices of at most that many rows, evenly spread."""
+    """Return the indices of at most `most` rows, evenly spread."""
     return np.arange(num_rows) if num_rows <= most else np.linspace(0, num_rows - 1, most).astype(int)
 
 
-def active_latents(vae: VAE, run_data: RunData) -> ActiveUnits:
+def active_latents(model: FittedModel, run_data: RunData) -> ActiveUnits:
     """Return which latent variables are active on held-out rows; `aevb.inference.diagnostics` defines it."""
-    most = MAX_ROWS if has_encoder(vae) else MAX_ROWS_WITHOUT_ENCODER
-    codes = vae.transform(run_data.test[evenly(len(run_data.test), most)])
-    return active_codes(codes, vae.generative_.latent_distribution())
+    most = MAX_ROWS if has_encoder(model) else MAX_ROWS_WITHOUT_ENCODER
+    codes = coding.posterior_means(model, run_data.test[evenly(len(run_data.test), most)])
+    return active_codes(codes, model.generative.latent_distribution())

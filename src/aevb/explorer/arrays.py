@@ -1,21 +1,21 @@
-"""Arrays on their way into a page: named, in half precision where that is enough, compressed, as text."""
+"""Encoding named arrays as text for a page: in half precision where that is enough, and compressed."""
 
 import base64
 import zlib
 
 import numpy as np
 
-ALIGNMENT = 4  # bytes: a typed array of JavaScript cannot begin between two of its elements
+ALIGNMENT = 4  # bytes: a typed array in JavaScript must start at a multiple of its element size
 
 
 def pack(arrays: dict[str, np.ndarray]) -> tuple[list[dict], str]:
-    """Return what lies where, and all arrays as one text: base64 of zlib of their bytes, one after the other.
+    """Return an index of the arrays, and all of them as one text: base64 of zlib of their concatenated bytes.
 
     Args:
-        arrays: By name; of types float16, float32, uint8, uint16 or int32.
+        arrays: The arrays by name; of type float16, float32, uint8, uint16 or int32.
 
     Returns:
-        For each array its name, type, shape and the place of its first byte; and the text.
+        The name, type, shape and first byte of each array; and the text.
 
     Example:
         >>> table, text = pack({"z": np.zeros((2, 3), np.float16)})
@@ -33,7 +33,7 @@ def pack(arrays: dict[str, np.ndarray]) -> tuple[list[dict], str]:
 
 
 def as_half(array: np.ndarray) -> np.ndarray:
-    """Return numbers in half precision, or in single where one of them is too large for that.
+    """Return numbers in half precision, or in single precision if one of them is too large.
 
     Example:
         >>> as_half(np.array([0.1])).dtype, as_half(np.array([1e6])).dtype

@@ -1,10 +1,11 @@
-"""From a model and its data to one HTML file."""
+"""Write a model and its data as one HTML file."""
 
 import base64
 import hashlib
 import json
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from aevb import __version__
 from aevb.data.run_data import RunData
@@ -13,25 +14,24 @@ from aevb.explorer.bundle import bundle
 from aevb.explorer.model import check_explorable, describe, model_arrays
 from aevb.explorer.points import choose_points
 from aevb.files import written_whole
-from aevb.vae import VAE
-from aevb.vae.conventions import returning_arrays
+from aevb.fitted import fitted_model
 
 
-def write_page(path, vae: VAE, run_data: RunData, *, name: str = "", max_rows: int | None = None) -> Path:
+def write_page(path, vae: Any, run_data: RunData, *, name: str = "", max_rows: int | None = None) -> Path:
     """Write the page of a model.
 
     Args:
-        path: Where it goes.
-        vae: The model.
+        path: Path of the page.
+        vae: A fitted model, or its estimator.
         run_data: Its data.
-        name: Of the run.
-        max_rows: Number of datapoints shown; None for as many as keep the page small.
+        name: Name of the run.
+        max_rows: Maximum number of datapoints shown; None for a number that keeps the page small.
 
     Returns:
         The path.
 
     Raises:
-        NotExplorableError: There is no page for such a model.
+        NotExplorableError: The page does not support this model.
     """
     page = build_page(vae, run_data, name=name, max_rows=max_rows)
     with written_whole(path) as scratch:
@@ -39,19 +39,19 @@ def write_page(path, vae: VAE, run_data: RunData, *, name: str = "", max_rows: i
     return Path(path)
 
 
-def build_page(vae: VAE, run_data: RunData, *, name: str = "", max_rows: int | None = None) -> str:
+def build_page(vae: Any, run_data: RunData, *, name: str = "", max_rows: int | None = None) -> str:
     """Return the page of a model as text; see :func:`write_page`."""
     from jinja2 import Environment, StrictUndefined
 
-    check_explorable(vae)
-    vae = returning_arrays(vae)
-    points = choose_points(vae, run_data, max_rows)
-    table, arrays = pack({**model_arrays(vae), **points.arrays})
+    model = fitted_model(vae)
+    check_explorable(model)
+    points = choose_points(model, run_data, max_rows)
+    table, arrays = pack({**model_arrays(model), **points.arrays})
     facts = {
         "title": run_data.dataset.title,
         "name": name,
         "version": __version__,
-        "model": describe(vae),
+        "model": describe(model),
         "data": {**points.facts, "binarization": run_data.binarization},
         "arrays": table,
     }
@@ -84,5 +84,5 @@ def _digest(text):
 
 
 def _inert_json(value):
-    """Return JSON in which no element can begin or end, whatever a name says."""
+    """Return JSON that cannot contain HTML tags, whatever the names in it are."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

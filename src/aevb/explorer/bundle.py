@@ -1,6 +1,6 @@
-"""ES modules as one script: a page that needs nothing else has nowhere to import from.
+"""Bundle ES modules into one script: a self-contained page cannot import files.
 
-The modules keep to a small part of the language: ``import { a, b } from "./other.js";`` at the start of a line, and
+The modules use a small part of the syntax: ``import { a, b } from "./other.js";`` at the start of a line, and
 ``export`` before functions, classes and constants. Each becomes a function that is called once and returns its exports.
 """
 
@@ -12,14 +12,14 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const|let) (\w
 
 
 def bundle(entry: str, read: Callable[[str], str]) -> str:
-    r"""Return one script that does what a module and those that it imports do.
+    r"""Return one script that is equivalent to a module and those that it imports.
 
     Args:
         entry: Name of the first module, without ``.js``.
-        read: Gives the source of a module.
+        read: Function from the name of a module to its source.
 
     Raises:
-        ValueError: Modules import each other in a circle, or speak more of the language than is understood here.
+        ValueError: Modules import each other in a cycle, or use unsupported syntax.
 
     Example:
         >>> sources = {"main": 'import { one } from "./one.js";\nalert(one);', "one": "export const one = 1;"}

@@ -1,69 +1,76 @@
-"""What a page holds of a model: the layer description of its model file, and the arrays under their names there."""
+"""The part of a model that a page contains: the layer description and the named arrays of its model file."""
 
 from typing import Any
 
 import numpy as np
 
 from aevb.explorer.arrays import as_half
-from aevb.models import OWN_PARTS, named_leaves, split
-from aevb.vae import VAE
+from aevb.fitted import FittedModel
+from aevb.models import LIKELIHOODS, named_leaves, split
 
 _ARGUMENTS = ("hidden", "activation", "learner")
 
 
 class NotExplorableError(ValueError):
-    """A model that cannot be explored in the browser, with the reason."""
+    """A model cannot be explored in the browser; the message says why."""
 
 
-def check_explorable(vae: VAE) -> None:
+def check_explorable(model: FittedModel) -> None:
     """Refuse a model that the page cannot run in the browser.
 
     Raises:
-        NotExplorableError: With the reason, and what the page can run.
+        NotExplorableError: The message says why, and what the page can run.
     """
-    own = [name for name in OWN_PARTS if getattr(vae, name) is not None]
+    if model.is_table:
+        raise NotExplorableError(
+            "this is a model of a table whose columns have different kinds or missing entries, which the page cannot "
+            "show yet. The report shows its columns and its latent space."
+        )
+    own = model.arguments.own_parts
     if own:
         raise NotExplorableError(
-            f"this model has its own {' and '.join(own)}, and the browser can only run networks built by aevb.VAE "
+            f"this model has its own {' and '.join(own)}, but the browser can only run networks built by aevb.VAE "
             "(MLPs with any hidden layers and activation)."
         )
-    posterior = vae.get_params()["posterior"]
-    if posterior != "gaussian" and has_encoder(vae):
+    if LIKELIHOODS[model.likelihood].counts:
         raise NotExplorableError(
-            f"this model has posterior={posterior!r}, and the page can only draw posterior='gaussian' (with any "
+            f"this model has likelihood={model.likelihood!r}, but the browser cannot run its decoder. vae.topics() "
+            "gives the words of its topics."
+        )
+    posterior = model.arguments.posterior
+    if posterior != "gaussian" and has_encoder(model):
+        raise NotExplorableError(
+            f"this model has posterior={posterior!r}, but the page can only draw posterior='gaussian' (with any "
             "likelihood, hidden layers, activation and learner)."
         )
 
 
-def has_encoder(vae: VAE) -> bool:
-    """Whether a network gives q(z|x)."""
-    return vae._learner_kind.needs_encoder
+def has_encoder(model: FittedModel) -> bool:
+    """Whether a network computes q(z|x)."""
+    return model.learner.needs_encoder
 
 
-def describe(vae: VAE) -> dict[str, Any]:
-    """Return the layer description of a model, as in its `model.json`, and what its learner is called."""
-    arguments = {name: getattr(vae, name) for name in _ARGUMENTS}
+def describe(model: FittedModel) -> dict[str, Any]:
+    """Return the layer description of a model, as in its `model.json`, and the name of its learner."""
+    arguments = {name: getattr(model.arguments, name) for name in _ARGUMENTS}
     return {
         **arguments,
-        "latent_dim": vae.latent_dim_,
-        "hidden": [int(width) for width in vae._hidden_widths()],
-        "likelihood": vae.likelihood_,
-        "data_dim": int(getattr(vae, "n_features_in_")),  # noqa: B009
-        "learner_name": vae._learner_kind.title,
-        "has_encoder": has_encoder(vae),
-        "has_weight_posterior": vae._learner_kind.has_weight_posterior,
+        "latent_dim": model.latent_dim,
+        "hidden": [int(width) for width in model.arguments.hidden_widths],
+        "likelihood": model.likelihood,
+        "data_dim": model.matrix.num_columns,
+        "learner_name": model.learner.title,
+        "has_encoder": has_encoder(model),
+        "has_weight_posterior": model.learner.has_weight_posterior,
     }
 
 
-def model_arrays(vae: VAE) -> dict[str, np.ndarray]:
-    """Return the arrays of the networks under their names in the model file: matrices in half precision.
+def model_arrays(model: FittedModel) -> dict[str, np.ndarray]:
+    """Return the arrays of the networks by their names in the model file, matrices in half precision.
 
-    Vectors stay in single precision: they are few, and the units of the data may be of any size. Of full VB these are
-    the means of q(theta).
+    Vectors stay in single precision: they are small, and the units of the data may have any scale. For full VB these
+    are the means of q(theta).
     """
-    generative, recognition = vae._networks()
-    if vae._learner_kind.has_weight_posterior:
-        generative = generative.mean
-    parameters, constants, _ = split((generative, recognition))
+    parameters, constants, _ = split((model.point_generative, model.encoder))
     leaves = {name: np.asarray(leaf) for name, leaf in named_leaves({"parameters": parameters, "constants": constants})}
     return {name: as_half(leaf) if leaf.ndim == 2 else leaf.astype(np.float32) for name, leaf in leaves.items()}

@@ -1,10 +1,9 @@
-"""The datapoints that a page shows: their values, codes and labels, and the planes that the codes span."""
+"""The datapoints that a page shows: their values, codes and labels, and the principal axes of the codes."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from aevb.data.checks import minus
 from aevb.data.kinds import are_grey_levels, sample_rows
 from aevb.data.labels import label_kind
 from aevb.data.run_data import RunData
@@ -12,9 +11,9 @@ from aevb.estimators import analytic_kl
 from aevb.explorer.active import MAX_ROWS_WITHOUT_ENCODER, active_latents, evenly
 from aevb.explorer.arrays import as_half
 from aevb.explorer.model import has_encoder
+from aevb.fitted import FittedModel, coding, likelihoods
 from aevb.models import LIKELIHOODS
 from aevb.training import rowwise
-from aevb.vae import VAE
 
 MAX_ROWS = 2000
 MAX_VALUES = 1_600_000  # 2,000 rows of 28 x 28: about half a megabyte when compressed
@@ -27,21 +26,21 @@ class Points(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-def choose_points(vae: VAE, run_data: RunData, most: int | None = None) -> Points:
+def choose_points(model: FittedModel, run_data: RunData, most: int | None = None) -> Points:
     """Return datapoints evenly spread over the data, with their codes.
 
     Args:
-        vae: The model.
+        model: The model.
         run_data: Its data; held-out rows come first.
-        most: Number of rows; None for as many as keep the page small.
+        most: Maximum number of rows; None for a number that keeps the page small.
     """
-    rows, labels, num_held_out = _rows(vae, run_data, most)
-    codes = np.asarray(vae.transform(rows), np.float32)  # (n, J)
-    values = minus(rows, vae.offset_) * np.float32(vae._scale_of(rows))
+    rows, labels, num_held_out = _rows(model, run_data, most)
+    codes = np.asarray(coding.posterior_means(model, rows), np.float32)  # (n, J)
+    values = model.matrix.as_read(rows)
     center, directions, variances = _principal_axes(codes)
-    carried, kind = _carried(vae, rows, codes)
+    carried, kind = _carried(model, rows, codes)
     arrays = {
-        "rows": _compact(vae, minus(rows, vae.offset_)),
+        "rows": _compact(model, model.matrix.shifted(rows)),
         "codes": codes,
         "column_means": values.mean(axis=0).astype(np.float32),
         "column_stds": values.std(axis=0).astype(np.float32),
@@ -52,34 +51,34 @@ def choose_points(vae: VAE, run_data: RunData, most: int | None = None) -> Point
     if label_numbers is not None:
         arrays["labels"] = label_numbers
     facts = {
-        "offset": None if vae.offset_ is None else [float(value) for value in vae.offset_],  # (D,)
-        "row_scale": float(vae._scale_of(rows)),
+        "offset": None if model.matrix.offset is None else [float(value) for value in model.matrix.offset],  # (D,)
+        "row_scale": float(model.matrix.scale_of(rows)),
         "num_held_out": num_held_out,
         "labels": label_facts,
         "carried": [float(value) for value in carried],
         "carried_kind": kind,
-        "active": active_latents(vae, run_data).is_active.tolist(),
+        "active": active_latents(model, run_data).is_active.tolist(),
         "pca_variances": [float(value) for value in variances],
-        "range": _range(values if vae.offset_ is None else rows),
+        "range": _range(values if model.matrix.offset is None else rows),
         "image_shape": run_data.dataset.image_shape,
         "light_on_dark": run_data.dataset.light_on_dark,
         "columns": [str(name) for name in run_data.dataset.columns or ()],
-        "typical_bound": _typical_bound(vae, rows),
+        "typical_bound": _typical_bound(model, rows),
     }
     return Points(facts, arrays)
 
 
 def _range(values):
-    """Return the values of black and white: of grey levels those of their scale, else nearly the extremes."""
+    """Return the values of black and white: the ends of the scale for grey levels, otherwise nearly the extremes."""
     for high in (1, 255):
         if are_grey_levels(sample_rows(values), values.min(), values.max()) and values.max() <= high:
             return [0.0, float(high)]
     return [float(value) for value in np.quantile(values, [0.001, 0.999])]
 
 
-def _rows(vae, run_data, most):
+def _rows(model, run_data, most):
     wished = most or min(
-        MAX_ROWS if has_encoder(vae) else MAX_ROWS_WITHOUT_ENCODER, MAX_VALUES // run_data.test.shape[1]
+        MAX_ROWS if has_encoder(model) else MAX_ROWS_WITHOUT_ENCODER, MAX_VALUES // run_data.test.shape[1]
     )
     num_test = min(len(run_data.test), max(wished // 2 if len(run_data.train) else wished, 1))
     num_train = min(len(run_data.train), max(wished - num_test, 0))
@@ -91,15 +90,15 @@ def _rows(vae, run_data, most):
     return rows, labels, num_test
 
 
-def _compact(vae, rows):
-    """Return rows in few bytes: grey levels as they came, zeros and ones as bytes, values in [0, 1] as halves."""
+def _compact(model, rows):
+    """Return rows in few bytes: grey levels unchanged, zeros and ones as bytes, values in [0, 1] in half precision."""
     if rows.dtype == np.uint8 or np.isin(rows, (0, 1)).all():
         return rows.astype(np.uint8)
-    return as_half(rows) if LIKELIHOODS[vae.likelihood_].unit_interval else rows.astype(np.float32)
+    return as_half(rows) if LIKELIHOODS[model.likelihood].unit_interval else rows.astype(np.float32)
 
 
 def _principal_axes(codes):
-    """Return the mean (J,) of the codes, their principal directions (J, J), one a row, and the variances along them."""
+    """Return the mean (J,) of the codes, their principal directions (J, J), as rows, and the variances along them."""
     center = codes.mean(axis=0)
     covariance = np.cov(codes, rowvar=False).reshape(codes.shape[1], -1)
     variances, directions = np.linalg.eigh(covariance)
@@ -108,12 +107,12 @@ def _principal_axes(codes):
     return center, (directions * signs[:, None]).astype(np.float32), variances[::-1]
 
 
-def _carried(vae, rows, codes):
-    """Return what each latent variable carries: the average KL(q(z_j|x) || p(z_j)) in nats, or the codes' variance."""
-    if not has_encoder(vae):
+def _carried(model, rows, codes):
+    """Return the information in each latent variable: the average KL(q(z_j|x) || p(z_j)) in nats, or the variance."""
+    if not has_encoder(model):
         return codes.var(axis=0), "variance of the codes"
-    models = vae.generative_, vae.recognition_
-    return rowwise(_divergences, models, vae._source(rows), np.arange(len(rows))).mean(axis=0), "nats"
+    models = model.generative, model.recognition
+    return rowwise(_divergences, models, model.source(rows), np.arange(len(rows))).mean(axis=0), "nats"
 
 
 def _divergences(models, x):
@@ -121,15 +120,15 @@ def _divergences(models, x):
     return analytic_kl(recognition(x).base_dist, generative.latent_distribution().base_dist)
 
 
-def _typical_bound(vae, rows):
-    """Return the median bound of the rows; not full VB's, which averages over weights: the page has their means."""
-    if not has_encoder(vae) or vae._learner_kind.has_weight_posterior:
+def _typical_bound(model, rows):
+    """Return the median bound of the rows; None for full VB, whose bound averages over weights (the page has means)."""
+    if not has_encoder(model) or model.learner.has_weight_posterior:
         return None
-    return float(np.median(vae.score_samples(rows, num_samples=10)))
+    return float(np.median(likelihoods.lower_bound_terms(model, rows, 10).lower_bound))
 
 
 def _labels(labels):
-    """Return what the labels are, and a number for each row: of its class, or the quantity itself."""
+    """Return a description of the labels, and a number for each row: the index of its class, or the quantity."""
     kind = label_kind(labels)
     if kind == "classes":
         classes, numbers = np.unique(labels, return_inverse=True)

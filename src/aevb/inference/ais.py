@@ -20,16 +20,29 @@ TARGET_ACCEPTANCE = 0.65  # Wu, Burda, Salakhutdinov and Grosse (2017)
 SCHEDULES = ("sigmoid", "linear")
 
 
+class AnnealingOptions(NamedTuple):
+    """How chains are annealed.
+
+    Args:
+        num_chains: Chains per datapoint, over which w is averaged.
+        num_leapfrog: Leapfrog steps per transition.
+        schedule: ``"sigmoid"``, with small steps at both ends, or ``"linear"``.
+        progress: Called from time to time with the fraction of the work done.
+    """
+
+    num_chains: int = 16
+    num_leapfrog: int = 10
+    schedule: str = "sigmoid"
+    progress: Callable[[float], None] | None = None
+
+
 def ais(
     generative: GenerativeModel,
     recognition: None,
     x: Array,
     keys: Array,
     num_samples: int = 1000,
-    num_chains: int = 16,
-    num_leapfrog: int = 10,
-    schedule: str = "sigmoid",
-    progress: Callable[[float], None] | None = None,
+    **options,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     r"""Estimate log p(x) by annealed importance sampling with Hybrid Monte Carlo.
 
@@ -47,20 +60,17 @@ def ais(
         x: Datapoints, (N, D).
         keys: One per datapoint, (N,).
         num_samples: Number of temperatures, each with one transition.
-        num_chains: Chains per datapoint, over which w is averaged.
-        num_leapfrog: Leapfrog steps per transition.
-        schedule: ``"sigmoid"``, with small steps at both ends, or ``"linear"``.
-        progress: Called from time to time with the fraction of the work done.
+        options: See :class:`AnnealingOptions`.
 
     Returns:
         Values (N,), standard errors (N,), and the diagnostics ``effective_sample_size`` in chains and ``acceptance``.
     """
     del recognition
-    betas = temperatures(num_samples, schedule)
-    z = _prior_samples(generative, x, keys, num_chains=num_chains)
-    options = {"num_leapfrog": num_leapfrog, "progress": progress}
-    step_sizes = _tuned_step_sizes(generative, x, keys, betas, num_chains, **options)
-    log_weights, acceptance = _anneal(generative, z, x, _fold(keys, 2), betas, step_sizes, **options)
+    how = AnnealingOptions(**options)
+    betas = temperatures(num_samples, how.schedule)
+    z = _prior_samples(generative, x, keys, num_chains=how.num_chains)
+    step_sizes = _tuned_step_sizes(generative, x, keys, betas, how)
+    log_weights, acceptance = _anneal(generative, z, x, _fold(keys, 2), betas, step_sizes, how)
     values, std_errors, sizes = _average(log_weights)
     return values, std_errors, {"effective_sample_size": sizes, "acceptance": acceptance}
 
@@ -79,10 +89,7 @@ def bidirectional(
     key: Array,
     num_datapoints: int = 100,
     num_samples: int = 1000,
-    num_chains: int = 16,
-    num_leapfrog: int = 10,
-    schedule: str = "sigmoid",
-    progress: Callable[[float], None] | None = None,
+    **options,
 ) -> Bidirectional:
     r"""Bound log p(x) of simulated data from both sides; the gap shows how far annealing can be trusted.
 
@@ -97,23 +104,21 @@ def bidirectional(
         key: Random key for the data and for all sampling.
         num_datapoints: N, how many x to simulate.
         num_samples: Number of temperatures.
-        num_chains: Chains per datapoint and direction; those from the posterior all start at the one exact sample.
-        num_leapfrog: Leapfrog steps per transition.
-        schedule: See :func:`ais`.
-        progress: See :func:`ais`.
+        options: See :class:`AnnealingOptions`; ``num_chains`` are per datapoint and direction, and those from the
+            posterior all start at the one exact sample.
     """
     key_data, key = jax.random.split(key)
     z, x = _simulate(generative, jax.random.split(key_data, num_datapoints))
     keys = row_keys(key, x)
-    betas = temperatures(num_samples, schedule)
-    options = {"num_leapfrog": num_leapfrog, "progress": progress}
-    step_sizes = _tuned_step_sizes(generative, x, keys, betas, num_chains, **options)
-    prior = _prior_samples(generative, x, keys, num_chains=num_chains)
-    lower, _ = _anneal(generative, prior, x, _fold(keys, 2), betas, step_sizes, **options)
-    exact = jnp.repeat(z[:, None], num_chains, axis=1)
+    how = AnnealingOptions(**options)
+    betas = temperatures(num_samples, how.schedule)
+    step_sizes = _tuned_step_sizes(generative, x, keys, betas, how)
+    prior = _prior_samples(generative, x, keys, num_chains=how.num_chains)
+    lower, _ = _anneal(generative, prior, x, _fold(keys, 2), betas, step_sizes, how)
+    exact = jnp.repeat(z[:, None], how.num_chains, axis=1)
     # Step t goes from temperature t to t - 1, with the step size tuned for the latter.
     back = np.concatenate([step_sizes[-2::-1], step_sizes[:1]])
-    upper, _ = _anneal(generative, exact, x, _fold(keys, 3), betas[::-1], back, **options)
+    upper, _ = _anneal(generative, exact, x, _fold(keys, 3), betas[::-1], back, how)
     return Bidirectional(log_mean_exp(lower), -log_mean_exp(upper), np.asarray(x), np.asarray(z))
 
 
@@ -131,7 +136,7 @@ def temperatures(num: int, schedule: str = "sigmoid") -> np.ndarray:
     return (sigmoid - sigmoid[0]) / (sigmoid[-1] - sigmoid[0])
 
 
-def _anneal(generative, z, x, keys, betas, step_sizes, *, num_leapfrog, progress):
+def _anneal(generative, z, x, keys, betas, step_sizes, how: AnnealingOptions):
     """Return log weights (N, C) of chains z (N, C, J) along betas (T + 1,) with step sizes (T, N), and acceptance (N,).
 
     It runs in compiled chunks; between them Python reports progress and handles Ctrl-C.
@@ -151,12 +156,12 @@ def _anneal(generative, z, x, keys, betas, step_sizes, *, num_leapfrog, progress
             _fold(keys, start),
             betas[start : start + chunk + 1],
             step_sizes[part],
-            num_leapfrog=num_leapfrog,
+            num_leapfrog=how.num_leapfrog,
         )
         log_weights += np.asarray(added, np.float64)
         acceptance.append(np.asarray(accepted))
-        if progress is not None:
-            progress(min(1.0, (start + chunk) / T))
+        if how.progress is not None:
+            how.progress(min(1.0, (start + chunk) / T))
     return log_weights, np.mean(acceptance, axis=0)
 
 
@@ -174,9 +179,9 @@ def _anneal_chunk(generative, z, x, keys, betas, step_sizes, *, num_leapfrog):
     return z, log_weights, acceptance.mean(0)
 
 
-def _tuned_step_sizes(generative, x, keys, betas, num_chains, *, num_leapfrog, progress):
+def _tuned_step_sizes(generative, x, keys, betas, how: AnnealingOptions):
     """Return step sizes (T, N) from a separate pass that adapts them to the acceptance rate."""
-    z = _prior_samples(generative, x, _fold(keys, 1), num_chains=max(1, num_chains // 4))
+    z = _prior_samples(generative, x, _fold(keys, 1), num_chains=max(1, how.num_chains // 4))
     log_step_sizes = jnp.full(len(keys), jnp.log(0.5))
     T = len(betas) - 1
     chunk = min(CHUNK, T)
@@ -190,11 +195,11 @@ def _tuned_step_sizes(generative, x, keys, betas, num_chains, *, num_leapfrog, p
             _fold(_fold(keys, 1), start),
             targets[start : start + chunk],
             log_step_sizes,
-            num_leapfrog=num_leapfrog,
+            num_leapfrog=how.num_leapfrog,
         )
         found.append(np.asarray(steps))
-        if progress is not None:
-            progress(0.0)
+        if how.progress is not None:
+            how.progress(0.0)
     return np.concatenate(found)[:T]
 
 

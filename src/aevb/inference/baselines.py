@@ -4,14 +4,15 @@ A deep model of a small table should beat these to be worth using. All of them a
 training rows and evaluated by log p(x) of the same test rows in the units of the data.
 """
 
-import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from aevb.models.cross_validation import NUM_FOLDS, best_candidate, fitting_small_models
+
 MAX_CELLS = 10**6  # of training data; beyond that the cubic cost per fold is high, and a deep model makes sense
 MAX_COLUMNS = 100
-NUM_FOLDS = 5
 COMPONENTS = (1, 2, 4, 8, 16, 32)  # candidates for the number of factors
 MIXTURE_SIZES = (1, 2, 4, 8)
 
@@ -89,7 +90,6 @@ def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | Non
         -4.94
     """
     from sklearn.mixture import GaussianMixture
-    from threadpoolctl import threadpool_limits
 
     train, test = np.asarray(train, np.float64), np.asarray(test, np.float64)
     mean, std = train.mean(axis=0), train.std(axis=0)
@@ -110,10 +110,9 @@ def fit_baselines(train: np.ndarray, test: np.ndarray, *, num_factors: int | Non
     models["Gaussian mixture"] = mixtures
     values = {"independent columns": _independent(train, test)}
     details = {"independent columns": ""}
-    with warnings.catch_warnings(), threadpool_limits(1):  # small matrices: threads would mostly wait for each other
-        warnings.simplefilter("ignore")  # about iterations that did not converge: the model is evaluated as it is
+    with fitting_small_models():
         for name, candidates in models.items():
-            best = _best(candidates, train, seed)
+            best = best_candidate(candidates, train, _score, seed)
             if name.startswith("factor"):
                 best.set_params(max_iter=3000, tol=1e-4)  # to convergence; comparing folds needs less precision
             values[name] = best.fit(train).score_samples(test)
@@ -144,15 +143,15 @@ def _independent(train, test):
     return -0.5 * np.sum(squares + np.log(2 * np.pi * variance), axis=1)
 
 
-def _best(candidates, train, seed):
-    """Return the model with the best log p(x) in cross-validation."""
-    from sklearn.model_selection import KFold, cross_val_score
+def _score(model, train, test):
+    """Return the average log p(x) of test rows; minus infinity if the model cannot be fitted to the training rows."""
+    from sklearn import clone
 
-    if len(candidates) == 1:
-        return candidates[0]
-    folds = KFold(NUM_FOLDS, shuffle=True, random_state=seed)
-    scores = [np.mean(cross_val_score(model, train, cv=folds, error_score=-np.inf)) for model in candidates]  # pyright: ignore[reportArgumentType]
-    return candidates[int(np.argmax(scores))]
+    fresh: Any = clone(model)
+    try:
+        return fresh.fit(train).score(test)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+        return -np.inf
 
 
 def _chosen(model, candidates):

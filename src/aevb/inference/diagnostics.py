@@ -14,7 +14,7 @@ from numpyro.distributions.kl import kl_divergence
 from aevb.arrays import row_keys
 from aevb.inference.marginal_likelihood import log_likelihood
 from aevb.inference.result import LogLikelihood
-from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models import Datapoint, GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
 
 THRESHOLD = 0.01  # share of the prior variance; Burda, Grosse and Salakhutdinov (2016) with the prior N(0, I)
@@ -88,7 +88,7 @@ class Collapse:
 
 
 def posterior_collapse(
-    generative: GenerativeModel, recognition: RecognitionModel, x: Array | np.ndarray, threshold: float = THRESHOLD
+    generative: GenerativeModel, recognition: RecognitionModel, x: Any, threshold: float = THRESHOLD
 ) -> Collapse:
     r"""Find the latent dimensions that are not active, and measure the average KL divergence of each in nats.
 
@@ -97,7 +97,7 @@ def posterior_collapse(
     Args:
         generative: p(z) p(x|z), with a prior of independent dimensions.
         recognition: q(z|x), of independent dimensions.
-        x: Datapoints, (N, D).
+        x: Datapoints, (N, D); a batched :class:`aevb.models.Datapoint` if entries are missing.
         threshold: See :func:`active_codes`.
 
     Raises:
@@ -110,7 +110,7 @@ def posterior_collapse(
         >>> print(posterior_collapse(generative, recognition, np.ones((4, 3))))
         2 of 2 latent dimensions carry no information: 0, 1
     """
-    x = jnp.asarray(x, jnp.result_type(float))
+    x = x if isinstance(x, Datapoint) else jnp.asarray(x, jnp.result_type(float))
     divergence = np.asarray(_divergences((generative, recognition), x)).mean(axis=0)
     active = active_codes(np.asarray(_means(recognition, x)), generative.latent_distribution(), threshold)
     return Collapse(divergence, tuple(np.flatnonzero(~active.is_active).tolist()))

@@ -3,7 +3,7 @@
 Paper: App. D.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,18 +26,35 @@ NARROWING = 0.8
 NUM_PROPOSALS = 1000
 
 
+class HarmonicOptions(NamedTuple):
+    """How :func:`harmonic` samples the posterior, and which density it fits to the samples.
+
+    Args:
+        density: ``"mixture"`` of Gaussians, ``"gaussian"`` with full covariance, for unimodal posteriors (with two
+            modes, the mass it puts between them makes the estimate too high), or ``"kernel"`` density.
+        num_chains: Chains per datapoint.
+        num_tuning: Transitions for tuning step sizes and mass matrices, which are discarded.
+        num_leapfrog: Leapfrog steps per transition.
+        num_proposals: Samples of q(z|x) and of the prior from which a datapoint's chains start; with more of them, it
+            is more likely that every mode is found.
+        target_acceptance: Acceptance rate to which the step sizes are tuned.
+    """
+
+    density: str = "mixture"
+    num_chains: int = 4
+    num_tuning: int = 200
+    num_leapfrog: int = 10
+    num_proposals: int = NUM_PROPOSALS
+    target_acceptance: float = hmc.TARGET_ACCEPTANCE
+
+
 def harmonic(
     generative: GenerativeModel,
     recognition: RecognitionModel | None,
     x: Array,
     keys: Array,
     num_samples: int = 1000,
-    density: str = "mixture",
-    num_chains: int = 4,
-    num_tuning: int = 200,
-    num_leapfrog: int = 10,
-    num_proposals: int = NUM_PROPOSALS,
-    target_acceptance: float = hmc.TARGET_ACCEPTANCE,
+    **options,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     r"""Estimate log p(x) from posterior samples alone.
 
@@ -54,14 +71,7 @@ def harmonic(
         x: Datapoints, (N, D).
         keys: One per datapoint, (N,).
         num_samples: L, over all chains of a datapoint, in each of stages one and three.
-        density: ``"mixture"`` of Gaussians, ``"gaussian"`` with full covariance, for unimodal posteriors (with two
-            modes, the mass it puts between them makes the estimate too high), or ``"kernel"`` density.
-        num_chains: Chains per datapoint.
-        num_tuning: Transitions for tuning step sizes and mass matrices, which are discarded.
-        num_leapfrog: Leapfrog steps per transition.
-        num_proposals: Samples of q(z|x) and of the prior from which a datapoint's chains start; with more of them, it
-            is more likely that every mode is found.
-        target_acceptance: Acceptance rate to which the step sizes are tuned.
+        options: See :class:`HarmonicOptions`.
 
     Returns:
         Values (N,), standard errors (N,) that account for the autocorrelation of the samples, and the diagnostics
@@ -71,17 +81,9 @@ def harmonic(
     Deviates: the fitted covariances are scaled by 0.8, because the terms have infinite variance where q has heavier
     tails than the posterior. The derivation holds for any q.
     """
-    options = {"num_chains": num_chains, "num_tuning": num_tuning, "num_leapfrog": num_leapfrog}
-    options |= {"num_proposals": num_proposals}
-    log_terms, acceptance = _log_terms(
-        (generative, recognition),
-        x,
-        keys,
-        num_samples=-(-num_samples // num_chains),
-        density=density,
-        target_acceptance=target_acceptance,
-        **options,
-    )
+    how = HarmonicOptions(**options)
+    per_chain = -(-num_samples // how.num_chains)
+    log_terms, acceptance = _log_terms((generative, recognition), x, keys, num_samples=per_chain, how=how)
     sizes, r_hat = _chain_diagnostics(log_terms)
     log_terms = np.asarray(log_terms, np.float64).reshape(len(keys), -1)
     log_mean = log_mean_exp(log_terms)
@@ -94,12 +96,10 @@ def harmonic(
 
 
 @leaves_a_core
-@compiled("num_samples", "density", "num_chains", "num_tuning", "num_leapfrog", "num_proposals", "target_acceptance")
-def _log_terms(
-    models, x, keys, *, num_samples, density, num_chains, num_tuning, num_leapfrog, num_proposals, target_acceptance
-):
+@compiled("num_samples", "how")
+def _log_terms(models, x, keys, *, num_samples, how: HarmonicOptions):
     """Return log q(z) - log p(x, z) at the fresh samples, (N, chains, samples), and the average acceptance (N,)."""
-    N = len(keys)
+    N, num_chains, num_leapfrog = len(keys), how.num_chains, how.num_leapfrog
     chain_x = jax.tree.map(lambda array: jnp.repeat(array, num_chains, axis=0), x)  # (N * C, D)
 
     def chain_keys(stage):
@@ -110,7 +110,7 @@ def _log_terms(
 
     generative, _ = models
     log_joint = Partial(_log_joint, generative)
-    starts = (num_proposals, num_chains)
+    starts = (how.num_proposals, num_chains)
     start, step_sizes = lax.map(lambda row: first_positions(models, row[0], row[1], *starts), (x, keys))  # (N, C, J)
     state = hmc.init(start.reshape(N * num_chains, -1), jnp.repeat(step_sizes, num_chains))
     state = hmc.tune(
@@ -118,15 +118,15 @@ def _log_terms(
         state,
         chain_keys(1),
         chain_x,
-        num_steps=num_tuning,
+        num_steps=how.num_tuning,
         num_leapfrog=num_leapfrog,
-        target_acceptance=target_acceptance,
+        target_acceptance=how.target_acceptance,
         adapt_mass=True,
     )
     state, z, _ = hmc.sample(
         log_joint, state, chain_keys(2), chain_x, num_samples=num_samples, num_leapfrog=num_leapfrog
     )
-    q = jax.vmap(DENSITIES[density])(per_datapoint(z), keys)
+    q = jax.vmap(DENSITIES[how.density])(per_datapoint(z), keys)
     _, z, info = hmc.sample(
         log_joint, state, chain_keys(3), chain_x, num_samples=num_samples, num_leapfrog=num_leapfrog
     )

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from blackjax.mcmc import hmc as kernels
-from blackjax.mcmc.integrators import velocity_verlet
 from jax import Array, lax
 
+from aevb.inference.trajectory import move_chain
 from aevb.inference.tuning import TARGET_ACCEPTANCE, Tuning, adapt, pooled, tuning_schedule
 from aevb.models.compilation import compiled
 
@@ -32,6 +32,14 @@ class HMCState(NamedTuple):
     positions: Array  # (N, J)
     step_sizes: Array  # (N,)
     inverse_masses: Array  # (N, J): the diagonals of the inverse mass matrices
+
+
+class HMCOptions(NamedTuple):
+    """How chains move while they are tuned."""
+
+    num_leapfrog: int = 10  # leapfrog steps per transition
+    target: float = TARGET_ACCEPTANCE  # acceptance to which the step sizes are tuned
+    jitter: float = JITTER  # of the step size, see `transition`
 
 
 class HMCInfo(NamedTuple):
@@ -96,7 +104,7 @@ def transition(
     Paper: App. E.
     """
     chain = kernels.init(position, log_density)
-    chain, info = _move(
+    chain, info = move_chain(
         log_density, key, chain, step_size, jnp.broadcast_to(inverse_mass, position.shape), num_leapfrog, jitter
     )
     return chain.position, info.acceptance_rate
@@ -110,11 +118,10 @@ def tune(
     x: Any,
     *,
     num_steps: int = 200,
-    num_leapfrog: int = 10,
     target_acceptance: float = TARGET_ACCEPTANCE,
     shared: bool = False,
     adapt_mass: bool = False,
-    jitter: float = JITTER,
+    **moves,
 ) -> HMCState:
     """Tune the step sizes to the target acceptance while the chains move.
 
@@ -128,12 +135,11 @@ def tune(
         key: One key, or one per datapoint (N,).
         x: A pytree with leading axis N: the data of each datapoint.
         num_steps: Total number of transitions.
-        num_leapfrog: Leapfrog steps per transition.
         target_acceptance: The target acceptance.
         shared: Whether all datapoints share one step size.
         adapt_mass: Whether to set the inverse masses to the variances of the chains in the second quarter; the second
             half of the transitions then tunes the step sizes for them.
-        jitter: See :func:`transition`.
+        moves: ``num_leapfrog`` and ``jitter``, see :func:`transition`.
 
     Example:
         >>> log_density = lambda z, x: -((z - x) ** 2).sum() / 2
@@ -144,9 +150,8 @@ def tune(
     Paper: App. E.
     """
     keys = _split(_datapoint_keys(key, state), num_steps)
-    setting = {"num_leapfrog": num_leapfrog, "target": target_acceptance, "jitter": jitter}
-    schedule = tuning_schedule(num_steps, adapt_mass)
-    return _run(log_density, state, keys, x, schedule, group=len(keys[0]) if shared else 1, **setting)[0]
+    schedule, options = tuning_schedule(num_steps, adapt_mass), HMCOptions(target=target_acceptance, **moves)
+    return _run(log_density, state, keys, x, schedule, options, group=len(keys[0]) if shared else 1)[0]
 
 
 def tune_and_sample(
@@ -170,13 +175,13 @@ def tune_and_sample(
         num_tuning: Transitions for tuning, which are discarded.
         num_samples: S, transitions after those.
         num_chains: Chains per datapoint.
-        options: ``num_leapfrog``, ``target`` (acceptance) and ``jitter``.
+        options: ``num_leapfrog``, ``target`` and ``jitter``, see :class:`HMCOptions`.
 
     Paper: App. E.
     """
     schedule = tuning_schedule(num_tuning, True, num_samples)
     keys = _split(keys, num_tuning + num_samples)
-    return _run(log_density, state, keys, x, schedule, group=num_chains, **options)[1][num_tuning:]
+    return _run(log_density, state, keys, x, schedule, HMCOptions(**options), group=num_chains)[1][num_tuning:]
 
 
 @compiled("num_samples", "num_leapfrog", "jitter")
@@ -224,21 +229,19 @@ def sample(
     return state._replace(positions=chains.position), positions, info
 
 
-def _run(
-    log_density, state, keys, x, schedule, *, group, num_leapfrog=10, target=TARGET_ACCEPTANCE, jitter=JITTER
-) -> tuple[HMCState, Array]:
+def _run(log_density, state, keys, x, schedule, options, *, group) -> tuple[HMCState, Array]:
     """Make a transition for each row of keys (T, N), tuning by the schedule; return the state and positions (T, N, J).
 
     Each group of `group` adjacent chains shares step sizes and masses.
     """
-    move = _move_all(log_density, num_leapfrog, jitter)
+    move = _move_all(log_density, options.num_leapfrog, options.jitter)
 
     def step(carry, inputs):
         chains, tuning = carry
         keys, now = inputs
         chains, info = move(keys, chains, jnp.exp(tuning.log_steps), tuning.inverse_masses, x)
         acceptance: Any = info.acceptance_rate
-        log_steps = adapt(tuning.log_steps, pooled(acceptance, group), target, now.gain)
+        log_steps = adapt(tuning.log_steps, pooled(acceptance, group), options.target, now.gain)
         return (chains, tuning.updated(log_steps, chains.position, now, group)), chains.position
 
     tuning = Tuning.start(pooled(state.step_sizes, group), state.inverse_masses)
@@ -248,33 +251,9 @@ def _run(
     return HMCState(end, jnp.exp(tuning.log_steps), tuning.inverse_masses), positions
 
 
-def _move(log_density, key, chain, step_size, inverse_mass, num_leapfrog, jitter):
-    key, key_jitter = jax.random.split(key)
-    step_size = step_size * jax.random.uniform(key_jitter, minval=1 - jitter, maxval=1 + jitter)
-    kernel: Any = kernels.build_kernel(partial(_trajectory, num_leapfrog))  # BlackJAX annotates arrays as floats
-    return kernel(key, chain, log_density, step_size, inverse_mass, 1)
-
-
-def _trajectory(num_leapfrog, log_density, kinetic_energy):
-    """Return an integrator whose single step is a whole trajectory.
-
-    Between its ends only gradients are computed: the densities, which are not used there, would take half as much time
-    again with a Bernoulli decoder.
-    """
-    leapfrog: Any = velocity_verlet(log_density, kinetic_energy)
-
-    def integrate(state, step_size):
-        def between(_, moving):
-            return leapfrog(moving, step_size)._replace(logdensity=moving.logdensity)
-
-        return leapfrog(lax.fori_loop(0, num_leapfrog - 1, between, state), step_size)
-
-    return integrate
-
-
 def _move_all(log_density, num_leapfrog, jitter):
     def move(key, chain, step_size, inverse_mass, x):
-        return _move(partial(_given, log_density, x), key, chain, step_size, inverse_mass, num_leapfrog, jitter)
+        return move_chain(partial(_given, log_density, x), key, chain, step_size, inverse_mass, num_leapfrog, jitter)
 
     return jax.vmap(move)
 

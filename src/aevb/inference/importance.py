@@ -87,11 +87,11 @@ def propose(models, x: Array, key: Array, defensive: float) -> tuple[Array, Arra
 
 
 def draw_from(parts: Sequence[Any], shares: Sequence[float], key: Array, num: int) -> tuple[Array, Array]:
-    """Draw from some densities, each its share, and return the draws (num, J) with the log density of the whole (num,).
+    """Draw from a mixture of densities; return the draws (num, J) and their log densities under the mixture (num,).
 
     Args:
-        parts: What has ``sample(key, shape)`` and ``log_prob(z)``.
-        shares: Of the draws, one per part or more; those of parts that are not there are left out.
+        parts: The densities, with methods ``sample(key, shape)`` and ``log_prob(z)``.
+        shares: Fraction of the draws from each density; additional entries are ignored.
         key: Random key.
         num: Number of draws.
     """
@@ -105,8 +105,8 @@ def draw_from(parts: Sequence[Any], shares: Sequence[float], key: Array, num: in
     return z, jax.nn.logsumexp(log_parts, axis=0, b=(counts / num)[:, None])
 
 
-def propose_pool(generative, q, x: Array, key: Array, num: int) -> tuple[Array, Array]:
-    """Draw so many z (num, J) for one x, half from the prior and half from q(z|x) if it is not None, and log w."""
+def propose_pool(generative, q, x: Any, key: Array, num: int) -> tuple[Array, Array]:
+    """Return `num` draws z (num, J) for one x, half from the prior and half from q(z|x) if it is given, and log w."""
     prior = generative.latent_distribution(x)
     pool, log_mixture = draw_from([prior] if q is None else [prior, q], (1.0, 1.0), key, num)
     return pool, jax.vmap(lambda z: generative.log_joint(x, z))(pool) - log_mixture

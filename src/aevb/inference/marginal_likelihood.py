@@ -10,18 +10,17 @@ from jax import Array
 
 from aevb.arguments import check_options, check_parameter
 from aevb.arrays import num_rows, on_device, row_keys
-from aevb.data.checks import check_rows
-from aevb.data.reading import read_array
 from aevb.errors import shown
 from aevb.inference.advice import Rung, reasons_for_doubt
-from aevb.inference.ais import SCHEDULES, ais
+from aevb.inference.ais import SCHEDULES, AnnealingOptions, ais
 from aevb.inference.densities import DENSITIES
-from aevb.inference.harmonic import harmonic
+from aevb.inference.harmonic import HarmonicOptions, harmonic
 from aevb.inference.importance import importance
 from aevb.inference.laplace import laplace
 from aevb.inference.parallel import SharedProgress, run_in_parallel
 from aevb.inference.quadrature import NUM_POINTS, quadrature
 from aevb.inference.result import LogLikelihood
+from aevb.matrices import Place, check_finite, read_array
 from aevb.models import Datapoint, GenerativeModel, RecognitionModel, flattened, has_real_support
 
 # Name -> method(generative, recognition, x, keys, num_samples=..., **options) -> (values, std_errors, diagnostics).
@@ -32,6 +31,7 @@ METHODS: dict[str, Callable] = {
     "ais": ais,
     "quadrature": quadrature,
 }
+OPTIONS: dict[str, Callable] = {"hmc": HarmonicOptions, "ais": AnnealingOptions}  # those of other methods: see there
 # Names used elsewhere.
 OTHER_NAMES = {"iwae": "importance", "is": "importance", "harmonic": "hmc", "annealed": "ais", "grid": "quadrature"}
 # Rows per batch: grids and kernels take more memory per row than chains.
@@ -71,8 +71,8 @@ def log_likelihood(
         method: A key of ``METHODS``.
         num_samples: See the table.
         options: Options of the method: see :func:`~aevb.inference.importance.importance`,
-            :func:`~aevb.inference.laplace.laplace`, :func:`~aevb.inference.harmonic.harmonic`,
-            :func:`~aevb.inference.ais.ais` and :func:`~aevb.inference.quadrature.quadrature`.
+            :func:`~aevb.inference.laplace.laplace`, :class:`~aevb.inference.harmonic.HarmonicOptions`,
+            :class:`~aevb.inference.ais.AnnealingOptions` and :func:`~aevb.inference.quadrature.quadrature`.
 
     Returns:
         A :class:`~aevb.inference.result.LogLikelihood`. Its ``warnings`` say when not to trust it.
@@ -121,7 +121,7 @@ def _read(x):
         return x
     if not isinstance(x, Array):
         x = read_array(x, "x")
-        check_rows(x, None, name="x")
+        check_finite(x, Place("x"))
     x = np.asarray(x, jnp.result_type(float))
     if x.ndim != 2 or not len(x):
         raise ValueError(f"x has shape {x.shape}; expected (datapoints, columns) with at least one datapoint.")
@@ -187,7 +187,8 @@ def check_arguments(generative, recognition, method: str, num_samples: int, opti
             f'{prior.support}. Use method="importance".'
         )
     check_parameter("num_samples", num_samples, kind=int, low=2)  # fewer give no error estimate
-    check_options(f"method={method!r}", options, METHODS[method], first=5)
+    takes_options, first = (OPTIONS[method], 0) if method in OPTIONS else (METHODS[method], 5)
+    check_options(f"method={method!r}", options, takes_options, first)
     for name, allowed in [("density", DENSITIES), ("schedule", SCHEDULES)]:
         if name in options:
             check_parameter(name, options[name], choices=allowed)

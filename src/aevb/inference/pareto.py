@@ -2,9 +2,9 @@
 
 import numpy as np
 
-# Not from a library: for 2,000 rows of 1,000 weights `arviz.psislw` gives the same numbers to 14 digits in 9 times the
-# time, after an import of two seconds; `blackjax.pareto_khat` takes 8 times as long, in single precision, and fits
-# a tail of another size.
+# Not from a library: for 2,000 rows of 1,000 weights, `arviz.psislw` gives the same numbers to 14 digits but takes 9
+# times as long, after an import of two seconds; `blackjax.pareto_khat` takes 8 times as long, in single precision, and
+# fits a tail of a different size.
 SMALLEST_TAIL = 5
 
 

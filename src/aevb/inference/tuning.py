@@ -36,7 +36,7 @@ def adapt(
 
 
 class TuningSchedule(NamedTuple):
-    """What happens after each transition, arrays (T,)."""
+    """The adaptation after each transition, arrays (T,)."""
 
     gain: np.ndarray  # of the step sizes, see `hmc.adapt`
     is_averaged: np.ndarray  # whether the step size is part of the average that is kept
@@ -108,7 +108,7 @@ class Tuning(NamedTuple):
 
 
 def pooled(values: Array, group: int) -> Array:
-    """Return averages over groups of so many neighbours, each as often as the group is large: (N, ...)."""
+    """Replace each value by the average over its group of `group` neighbours: (N, ...)."""
     if group == 1:
         return values
     return jnp.repeat(values.reshape(-1, group, *values.shape[1:]).mean(1), group, axis=0)

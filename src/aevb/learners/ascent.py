@@ -1,4 +1,4 @@
-"""What learners share: a stochastic ascent, and one update of it."""
+"""The base class of learners: stochastic ascent, and a single update."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -21,27 +21,26 @@ from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split
 class Ascent(ABC):
     """A learner of the pair (generative, recognition) by stochastic ascent; equal ones share their compiled programs.
 
-    The objective is divided by N, so that a learning rate means the same for small and large data.
+    The objective is divided by N, so that a learning rate means the same for small and large data sets.
 
     Args:
         skeleton: Skeleton of the pair that :meth:`prepare` returns, see :func:`aevb.models.split`.
-        num_data: N.
+        num_data: N; the sum of the weights, if rows have weights.
         estimator: Bound of one datapoint, see :mod:`aevb.estimators`.
         num_samples: L.
         optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
         parameter_prior: Precision of the prior on all parameters (MAP): 1, or True, for N(0, I), 0 for none (maximum
-            likelihood). Where
-            the weights have a posterior the prior belongs to the bound, and this has no effect.
+            likelihood). If the weights have a posterior, their prior is part of the bound, and this has no effect.
     """
 
     skeleton: Skeleton
-    num_data: int
+    num_data: float
     estimator: Callable = sgvb_b
     num_samples: int = 1
     optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
     parameter_prior: float = 1.0
 
-    # See :class:`aevb.learners.protocol.Capabilities`; these are what most learners say.
+    # See :class:`aevb.learners.protocol.Capabilities`; these are the defaults.
     title: ClassVar[str]
     argument: ClassVar[str]
     estimators: ClassVar[tuple[str, ...]] = tuple(ESTIMATORS)
@@ -58,23 +57,23 @@ class Ascent(ABC):
     def prepare(
         cls, generative: GenerativeModel, recognition: RecognitionModel, posterior: str, latent_dim: int
     ) -> tuple[Any, Any]:
-        """Return the pair that is learned, from the standard models with their starting values."""
+        """Return the pair to be learned, made from the standard models with their initial values."""
 
     @abstractmethod
     def start_memory(self, models: tuple, key: Array) -> Any:
-        """Return what is kept from step to step besides the parameters, at the start."""
+        """Return the initial value of everything but the parameters that persists between steps."""
 
     @abstractmethod
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Any:
-        """Draw the randomness of steps of this shape, (..., M), for datapoints like x."""
+        """Draw the noise of steps of this shape, (..., M), for datapoints like x."""
 
     @abstractmethod
     def step(self, state: LearnerState, batch: Array, noise: Any, places: Array) -> tuple[LearnerState, Any]:
-        """Learn from one minibatch (M, ...), which has these places among the training rows."""
+        """Learn from one minibatch (M, ...); `places` are the indices of its training rows."""
 
     @abstractmethod
     def models(self, state: LearnerState) -> tuple:
-        """Return the models of a state, as those who apply them want them."""
+        """Return the models of a state, ready to be applied."""
 
     @property
     def row_bound(self) -> RowBound | None:
@@ -82,11 +81,11 @@ class Ascent(ABC):
         return RowBound(self.estimator, self.num_samples) if self.has_bound else None
 
     def init(self, models: tuple, learning_rate: float, key: Array) -> LearnerState:
-        """Return the state that starts from a prepared pair; the key is for what is kept besides."""
+        """Return the initial state for a prepared pair; the key is for :meth:`start_memory`."""
         return start(split(models), self._map_optimizer(), learning_rate, self.start_memory(models, key))
 
     def log_parameter_prior(self, state: LearnerState) -> Array | float:
-        """Return the prior's log density up to a constant; of a posterior over weights its divergence from the prior.
+        """Return the prior's log density up to a constant, or minus the KL divergence of a posterior over weights.
 
         Paper: §5.
         """
@@ -99,7 +98,7 @@ class Ascent(ABC):
         return -self.parameter_prior * squares / 2
 
     def _pair(self, state: LearnerState, parameters: Any = None) -> tuple:
-        """Return the learned pair, with the parameters of the state or with others."""
+        """Return the pair with the parameters of the state, or with those given."""
         return join(state.parameters if parameters is None else parameters, state.constants, self.skeleton)
 
     def _ascend(self, state: LearnerState, objective: Callable):
@@ -109,7 +108,7 @@ class Ascent(ABC):
     def _map_optimizer(self):
         """Return the optimizer with the gradient of log N(parameters; 0, I / precision) / N, a weight decay.
 
-        Without the prior the decay is zero, and the optimizer's memory still has the same form.
+        Without the prior the decay is zero; the optimizer's state has the same structure in both cases.
 
         Paper: §5.
         """
@@ -119,7 +118,7 @@ class Ascent(ABC):
 
 @dataclass(frozen=True)
 class EncoderAscent(Ascent):
-    """A learner of decoder and encoder together, which keeps nothing besides their parameters."""
+    """A learner of decoder and encoder together, without other state that persists between steps."""
 
     def start_memory(self, models: tuple, key: Array) -> tuple:
         """Return nothing."""
@@ -131,15 +130,15 @@ class EncoderAscent(Ascent):
 
 
 def start(parts, optimizer: optax.GradientTransformation, learning_rate: float, memory: Any = ()) -> LearnerState:
-    """Return the state that starts from a model in parts, see :func:`aevb.models.split`."""
-    # Not of a "weak" type, which gives way to others: the step would change it, and be compiled again.
+    """Return the initial state for the parts of a model, see :func:`aevb.models.split`."""
+    # Not a weakly typed array: the first step would make it strongly typed, and be compiled a second time.
     parameters = jax.tree.map(lambda p: jnp.asarray(p, p.dtype), parts.parameters)
     return LearnerState(
         parameters, parts.constants, _memory(optimizer.init, parameters), jnp.asarray(learning_rate), memory
     )
 
 
-@partial(jax.jit, static_argnums=0)  # one program, and not one for each shape
+@partial(jax.jit, static_argnums=0)  # one program instead of one for each shape
 def _memory(init, parameters):
     return init(parameters)
 
@@ -148,9 +147,9 @@ def ascend(state: LearnerState, optimizer: optax.GradientTransformation, objecti
     """Move the parameters along the gradient of an objective.
 
     Args:
-        state: Where from.
-        optimizer: Minimizes, as optax's do; its updates are multiplied by the state's learning rate.
-        objective: Function of the parameters that returns what is maximized, and something to report.
+        state: The state to start from.
+        optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
+        objective: Function of the parameters that returns the value to maximize, and something to report.
 
     Returns:
         The new state, and the report.

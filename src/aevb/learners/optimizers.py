@@ -15,22 +15,23 @@ class AdagradState(NamedTuple):
 
 
 class Adagrad(optax.GradientTransformation):
-    """An optax transformation that knows how much of its memory it loses in a step."""
+    """An optax transformation, with the fraction of its sums that it forgets in each step."""
 
     forgetting: float = 0.0
 
 
 @cache  # one object for the same numbers, so that a compiled program is reused
 def adagrad(weight_decay: float = 0.0, forgetting: float = 0.0) -> Adagrad:
-    r"""Adagrad with sums that start at zero, and that may forget.
+    r"""Adagrad whose sums start at zero and may forget.
 
     .. math:: g \leftarrow g + \lambda p, \qquad s \leftarrow (1 - \gamma) s + g^2, \qquad \Delta = -g / \sqrt{s}
 
-    Without forgetting, s only grows and steps shrink as 1/sqrt(t): right for data whose distribution stays as it is,
-    and too slow for a stream that changes. With it, s covers about the last :math:`1/\gamma` steps, and steps stay as
-    large as Adagrad's after so many.
+    Without forgetting, s only grows and steps shrink as 1/sqrt(t): right for data with a fixed distribution, but too
+    slow for a stream that changes. With it, s covers about the last :math:`1/\gamma` steps, and steps stay as large as
+    those of Adagrad after that many.
 
-    optax's own starts its sums at 0.1, which drowns gradients of an average over datapoints for thousands of steps.
+    In optax's version the sums start at 0.1, which dominates gradients of an average over datapoints for thousands of
+    steps.
     (Duchi, Hazan and Singer, "Adaptive subgradient methods", 2011.)
 
     Args:
@@ -51,16 +52,16 @@ def adagrad(weight_decay: float = 0.0, forgetting: float = 0.0) -> Adagrad:
         return AdagradState(jax.tree.map(jnp.zeros_like, params))
 
     def update(updates, state, params=None):
-        params = updates if params is None else params  # without decay they play no part
+        params = updates if params is None else params  # they only matter with decay
         before = state.sum_of_squares
         if forgetting:
             before = jax.tree.map(lambda s: (1 - forgetting) * s, before)
         total = jax.tree.map(lambda s, g, p: s + (g + weight_decay * p) ** 2, before, updates, params)
 
         def direction(s, g, p):
-            # The tiny number is for gradients that have been zero so far, as those of a dead pixel's weights.
+            # The tiny number is for gradients that have always been zero, such as those of a constant pixel's weights.
             rate = jax.lax.rsqrt(s + 1e-30)
-            # Not rate * (g + decay p): the sum, having two uses, would cost a pass through memory of its own.
+            # Not rate * (g + decay p): the sum would be used twice, and take another pass through memory.
             return -(rate * g) - (rate * weight_decay) * p
 
         return jax.tree.map(direction, total, updates, params), AdagradState(total)
@@ -81,7 +82,7 @@ DEFAULT_LEARNING_RATES = {"adam": 1e-3, "sgd": 1e-3}
 
 @cache
 def with_weight_decay(optimizer: optax.GradientTransformation, weight_decay: float) -> optax.GradientTransformation:
-    """Return an optimizer that sees gradients with the weights' decay added."""
+    """Return an optimizer that adds weight decay to the gradients."""
     if isinstance(optimizer, Adagrad):
         return adagrad(weight_decay, optimizer.forgetting)
     return optax.chain(optax.add_decayed_weights(weight_decay), optimizer)

@@ -1,4 +1,4 @@
-"""SGVB for a log joint of any kind: ascent on the bound over an approximate posterior of its variables.
+"""SGVB for any log joint: ascent on the bound over an approximate posterior of its variables.
 
 Paper: §2.3, App. F.
 """
@@ -18,7 +18,7 @@ from aevb.models import LogJoint, Skeleton, join, split
 
 
 class PosteriorNoise(NamedTuple):
-    """The randomness of steps."""
+    """The noise of steps."""
 
     zeta: Any  # (..., L, ...)
     epsilon: Any  # (..., M, L, ...), or None without local variables
@@ -27,7 +27,7 @@ class PosteriorNoise(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class PosteriorLearner:
-    r"""Stochastic ascent on the bound of the log evidence.
+    r"""Stochastic ascent on the bound on the log evidence.
 
     .. math:: \log p(X) \ge E_q[\log p(X, v) - \log q(v)]
 
@@ -35,14 +35,14 @@ class PosteriorLearner:
         skeleton: Skeleton of the pair (posterior, local posterior or None), see :func:`aevb.models.split`.
         log_joint: The model.
         num_data: N.
-        num_rows: How many datapoints there are to see; N but for data that stand for more.
-        whole: Whether a step takes all rows, instead of a minibatch.
+        num_rows: Number of datapoints in the data; less than N if they represent more.
+        whole: Whether a step uses all rows instead of a minibatch.
         num_samples: L.
         optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
 
     Paper: §2.3, App. F.
-    Deviates: of the gradient of log q only the part through the sample is kept; the expectation of the rest is zero. At
-    a posterior that is exact nothing is then left of the noise (Roeder, Wu and Duvenaud, "Sticking the landing", 2017).
+    Deviates: only the part of the gradient of log q that goes through the sample is used; the expectation of the rest
+    is zero. If q is exact, the gradient then has no noise (Roeder, Wu and Duvenaud, "Sticking the landing", 2017).
     """
 
     skeleton: Skeleton
@@ -54,10 +54,10 @@ class PosteriorLearner:
     optimizer: optax.GradientTransformation
 
     needs_encoder: ClassVar[bool] = False
-    row_bound: ClassVar[None] = None  # datapoints share the variables: the bound is one of all data
+    row_bound: ClassVar[None] = None  # datapoints share the variables: there is only a bound for all data
 
     def init(self, models: tuple, learning_rate: float, key: Array) -> LearnerState:
-        """Return the state that starts from these posteriors; nothing in it is random."""
+        """Return the initial state for these posteriors; it involves no randomness."""
         return start(split(models), self.optimizer, learning_rate)
 
     def models(self, state: LearnerState) -> tuple:
@@ -72,14 +72,14 @@ class PosteriorLearner:
         if local is None:
             return PosteriorNoise(zeta, None)
         M = shape[-1]
-        if self.whole:  # then x is all there is
+        if self.whole:  # then x is all data
             M, x = self.num_rows, jax.tree.map(lambda array: array[0], x)
         q = local.at(x, jnp.zeros((), int))
         return PosteriorNoise(zeta, q.draw_noise(epsilon_key, (*shape[:-1], M, self.num_samples)))
 
     def step(self, state: LearnerState, batch: Any, noise: PosteriorNoise, places: Array):
         """Update all parameters with one minibatch, or all data, and its noise."""
-        rows = jnp.arange(self.num_rows) if self.whole else places % self.num_rows  # places go round the rows
+        rows = jnp.arange(self.num_rows) if self.whole else places % self.num_rows  # indices wrap around
         epsilon = jax.tree.map(lambda array: jnp.moveaxis(array, 1, 0), noise.epsilon)  # (L, M, ...)
 
         def objective(parameters):
@@ -90,17 +90,17 @@ class PosteriorLearner:
         return ascend(state, self.optimizer, objective)
 
     def log_parameter_prior(self, state: LearnerState) -> float:
-        """Return 0: the parameters of a posterior have no prior; that on the variables is a part of the log joint."""
+        """Return 0: the parameters of a posterior have no prior; that of the variables is part of the log joint."""
         return 0.0
 
     def log_ratio(self, models: tuple, point: Any, data: Any) -> Array:
-        """Return log p(v) - log q(v) at one point; log p(X, v) - log q(v), if the log joint is in one piece."""
+        """Return log p(v) - log q(v) at one point; log p(X, v) - log q(v) if the log joint is a single function."""
         posterior, _ = models
         variables, log_det = posterior.read(point)
         return self.log_joint.of_variables(variables, data) + log_det - _held_fixed(posterior).log_prob(point)
 
     def bound_of_data(self, models: tuple, point: Any, batch: Any, rows: Array, epsilon: Any) -> Array:
-        """Estimate the bound of log p(X|v) at one point, from a minibatch."""
+        """Estimate the bound on log p(X|v) at one point, from a minibatch."""
         if self.log_joint.log_likelihood is None:
             return jnp.zeros(())
         posterior, local = models

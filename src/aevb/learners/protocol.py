@@ -1,4 +1,4 @@
-"""What a learner is: a value with pure methods, and class attributes that say what it can do."""
+"""The interface of a learner: a value with pure methods, and class attributes that describe its capabilities."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -9,13 +9,13 @@ from aevb.estimators import Terms
 
 
 class LearnerState(NamedTuple):
-    """Everything that a step changes, and the constants it reads."""
+    """Everything that a step changes, and the constants that it reads."""
 
     parameters: Any
     constants: Any
     optimizer_state: Any
     learning_rate: Array
-    memory: Any = ()  # what a learner keeps from step to step besides
+    memory: Any = ()  # anything else that persists between steps
 
 
 StepInfo = Terms  # what a step reports: averages over the minibatch, in nats per datapoint
@@ -29,17 +29,17 @@ class RowBound(NamedTuple):
 
 
 class Learner(Protocol):
-    """What the training loop asks of a learner."""
+    """What the training loop requires of a learner."""
 
-    needs_encoder: ClassVar[bool]  # whether it learns a network that gives q(z|x)
+    needs_encoder: ClassVar[bool]  # whether it learns a network that computes q(z|x)
 
     @property
     def row_bound(self) -> RowBound | None:
-        """How held-out rows are judged, and bad ones found; None if rows have no bound of their own."""
+        """How held-out rows are evaluated, and bad ones found; None if single rows have no bound."""
         ...
 
     def init(self, models, learning_rate: float, key: Array) -> LearnerState:
-        """Return the state that starts from the pair (generative, recognition)."""
+        """Return the initial state for the pair (generative, recognition)."""
         ...
 
     def models(self, state: LearnerState) -> tuple:
@@ -47,41 +47,41 @@ class Learner(Protocol):
         ...
 
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Any:
-        """Draw the randomness of steps of this shape, (..., M), for datapoints like x."""
+        """Draw the noise of steps of this shape, (..., M), for datapoints like x."""
         ...
 
     def step(self, state: LearnerState, batch: Array, noise: Any, places: Array) -> tuple[LearnerState, NamedTuple]:
-        """Learn from one minibatch (M, ...), which has these places among the training rows.
+        """Learn from one minibatch (M, ...); `places` are the indices of its training rows.
 
-        The first field of the report is what is maximized, in nats per datapoint.
+        The first field of the report is the objective, in nats per datapoint.
         """
         ...
 
     def log_parameter_prior(self, state: LearnerState) -> Array | float:
-        """Return what the prior on the parameters adds to the objective of all data, up to a constant."""
+        """Return the contribution of the prior on the parameters to the objective of all data, up to a constant."""
         ...
 
 
 class Capabilities(Protocol):
-    """What a learner of latent-variable models says about itself, before there is one.
+    """Class attributes that describe a learner of latent-variable models.
 
-    The front door, reports and pages ask for these, and for no learner by its name.
+    `VAE`, reports and pages use these attributes, never the name of a learner.
     """
 
-    title: ClassVar[str]  # in words
-    argument: ClassVar[str]  # of `VAE` that asks for it
+    title: ClassVar[str]  # its name in text
+    argument: ClassVar[str]  # the argument of `VAE` that selects it
     estimators: ClassVar[tuple[str, ...]]  # names of the estimators that it accepts
-    needs_encoder: ClassVar[bool]  # whether it learns a network that gives q(z|x)
+    needs_encoder: ClassVar[bool]  # whether it learns a network that computes q(z|x)
     has_bound: ClassVar[bool]  # whether there is a lower bound of log p(x) for any x
     keeps_rows: ClassVar[bool]  # whether it stores something for each training row, to improve it at the next visit
-    needs_num_data: ClassVar[bool]  # whether it cannot learn without N
-    needs_real_latents: ClassVar[bool]  # whether the prior's support has to be all real vectors
+    needs_num_data: ClassVar[bool]  # whether it needs to know N
+    needs_real_latents: ClassVar[bool]  # whether the prior's support must be all real vectors
     has_weight_posterior: ClassVar[bool]  # whether the decoder's weights are random variables
     follows_estimator: ClassVar[bool]  # whether a step ascends the estimator of single rows, and nothing else
 
     @classmethod
     def prepare(cls, generative: Any, recognition: Any, posterior: str, latent_dim: int) -> tuple[Any, Any]:
-        """Return the pair that it learns, from the standard models with their starting values.
+        """Return the pair that it learns, made from the standard models with their initial values.
 
         Args:
             generative: p(z) p(x|z).

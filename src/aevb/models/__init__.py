@@ -1,7 +1,8 @@
 """Models: the generative p(z) p(x|z) and the recognition model q(z|x), as Equinox modules that return distributions."""
 
 from aevb.distributions import has_real_support
-from aevb.models.assembly import OWN_PARTS, assemble, check_models, check_real_support
+from aevb.models.assembly import OWN_PARTS, assemble, assemble_table, check_models, check_real_support
+from aevb.models.column import Column
 from aevb.models.conditionals import BernoulliMLP, Conditional, GaussianMLP, Rescaled, conditional
 from aevb.models.conversion import Codes, Conversion, Numbers
 from aevb.models.datapoint import Datapoint
@@ -11,15 +12,20 @@ from aevb.models.families import (
     LIKELIHOODS,
     NAMED_LIKELIHOODS,
     POSTERIORS,
+    TABLE,
     Family,
     standard_normal,
 )
 from aevb.models.flat import flattened
+from aevb.models.formats import Format, MatrixFormat, TreeFormat
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.recognition import RecognitionModel
+from aevb.models.sparse_rows import SparseRows, is_sparse
 from aevb.models.standard import standard_models
+from aevb.models.table import TableDecoder, TableEncoder, table_models
+from aevb.models.topics import TopicDecoder, WordEncoder
 from aevb.models.variable_posterior import Amortized, Posterior, RowByRow
 from aevb.models.variables import Variables, describe
 from aevb.models.variational import POSTERIOR_FAMILIES, Learnable
@@ -33,19 +39,23 @@ __all__ = [
     "OWN_PARTS",
     "POSTERIORS",
     "POSTERIOR_FAMILIES",
+    "TABLE",
     "AbstractGenerativeModel",
     "Amortized",
     "BayesianGenerativeModel",
     "BernoulliMLP",
     "Codes",
+    "Column",
     "Conditional",
     "Conversion",
     "Datapoint",
     "Family",
+    "Format",
     "GaussianMLP",
     "GenerativeModel",
     "Learnable",
     "LogJoint",
+    "MatrixFormat",
     "Numbers",
     "Parts",
     "Posterior",
@@ -53,8 +63,15 @@ __all__ = [
     "Rescaled",
     "RowByRow",
     "Skeleton",
+    "SparseRows",
+    "TableDecoder",
+    "TableEncoder",
+    "TopicDecoder",
+    "TreeFormat",
     "Variables",
+    "WordEncoder",
     "assemble",
+    "assemble_table",
     "check_log_joint",
     "check_models",
     "check_real_support",
@@ -63,10 +80,12 @@ __all__ = [
     "describe",
     "flattened",
     "has_real_support",
+    "is_sparse",
     "join",
     "named_leaves",
     "split",
     "standard_models",
     "standard_normal",
+    "table_models",
     "unused_variables",
 ]

@@ -1,6 +1,7 @@
 """Assemble models from standard and user-defined parts, and refuse parts that do not match."""
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,9 +15,17 @@ from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import join, split
 from aevb.models.recognition import RecognitionModel
 from aevb.models.standard import standard_models
+from aevb.models.table import table_models
 from aevb.networks import initialize
+from aevb.settings import OWN_PARTS as OWN_PARTS
 
-OWN_PARTS = ("prior", "encoder", "decoder")
+
+class OwnParts(NamedTuple):
+    """User-defined parts of a model; None for the standard ones."""
+
+    prior: Any = None
+    encoder: Any = None
+    decoder: Any = None
 
 
 def assemble(
@@ -28,9 +37,8 @@ def assemble(
     key,
     *,
     posterior: str = "gaussian",
-    prior=None,
-    encoder=None,
-    decoder=None,
+    network: str = "mlp",
+    **own,
 ) -> tuple[GenerativeModel, RecognitionModel]:
     """Return models with initial values; user-defined parts keep their own.
 
@@ -42,25 +50,49 @@ def assemble(
         init: See :func:`aevb.networks.initialize`.
         key: Random key for the initial values.
         posterior: See :func:`standard_models`.
-        prior: A user-defined prior, or None for the standard one.
-        encoder: A user-defined encoder, or None for the standard one.
-        decoder: A user-defined decoder, or None for the standard one.
+        network: See :func:`standard_models`.
+        own: User-defined parts, see :class:`OwnParts`.
     """
-    likelihood = likelihood if decoder is None else "gaussian"  # the standard decoder is discarded
-    generative, recognition = _starting_models(sizes, likelihood, activation, units, key, init, posterior)
-    return (
-        GenerativeModel(
-            generative.prior if prior is None else prior, generative.decoder if decoder is None else decoder
-        ),
-        RecognitionModel(recognition.encoder if encoder is None else encoder),
-    )
+    parts = OwnParts(**own)
+    likelihood = likelihood if parts.decoder is None else "gaussian"  # the standard decoder is discarded
+    names = {"likelihood": likelihood, "activation": activation, "posterior": posterior, "network": network}
+    models = _starting_models(sizes, names, units, key, init)
+    return _with_own(models, parts)
+
+
+def assemble_table(columns, shape, init: str, key, **own) -> tuple[GenerativeModel, RecognitionModel]:
+    """Return models of a table with initial values; user-defined parts keep their own.
+
+    Args:
+        columns: The columns, see :class:`aevb.models.Column`.
+        shape: J, the widths of the hidden layers, the activation, the posterior, whether entries may be missing, and
+            the network; see :func:`aevb.models.table_models`.
+        init: See :func:`aevb.networks.initialize`.
+        key: Random key for the initial values.
+        own: User-defined parts, see :class:`OwnParts`, and ``posterior``.
+    """
+    own.pop("posterior", None)
+    return _with_own(_starting_table(columns, shape, key, init), OwnParts(**own))
+
+
+@eqx.filter_jit
+def _starting_table(columns, shape, key, init):
+    parameters, constants, skeleton = split(table_models(columns, *shape))
+    return join(initialize(parameters, key, init), constants, skeleton)
+
+
+def _with_own(models, own: OwnParts):
+    """Return the models with user-defined parts in place of the standard ones."""
+    generative, recognition = models
+    prior = generative.prior if own.prior is None else own.prior
+    decoder = generative.decoder if own.decoder is None else own.decoder
+    encoder = recognition.encoder if own.encoder is None else own.encoder
+    return GenerativeModel(prior, decoder), RecognitionModel(encoder)
 
 
 @eqx.filter_jit  # one program; one per array would take a second longer
-def _starting_models(sizes, likelihood, activation, units, key, init, posterior):
-    parameters, constants, skeleton = split(
-        standard_models(*sizes, likelihood=likelihood, activation=activation, units=units, posterior=posterior)
-    )
+def _starting_models(sizes, names, units, key, init):
+    parameters, constants, skeleton = split(standard_models(*sizes, **names, units=units))
     return join(initialize(parameters, key, init), constants, skeleton)
 
 

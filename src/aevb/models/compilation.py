@@ -1,4 +1,4 @@
-"""Functions of a model, compiled once for all models of one structure."""
+"""Functions of a model, compiled once for all models of the same structure."""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -9,9 +9,9 @@ from aevb.models.parameters import join, split
 
 
 def compiled(*static: str) -> Callable[[Callable], Callable]:
-    """Compile a function whose first argument is a model, or any pytree with arrays and functions in it.
+    """Compile a function whose first argument is a model, or any pytree that contains arrays and functions.
 
-    The program is reused for another model of the same structure, and in later processes from JAX's cache.
+    The program is reused for other models of the same structure and, through JAX's cache, in later processes.
 
     Args:
         static: Names of its keyword arguments that are not arrays.

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax import Array
 
+from aevb.arguments import check_parameter
 from aevb.distributions import LogScaleNormal
 from aevb.models.datapoint import Datapoint
 from aevb.models.families import FAMILIES
@@ -19,12 +20,12 @@ from aevb.networks import NETWORKS, Network
 
 
 class Conditional(eqx.Module):
-    r"""A distribution of a named family, whose parameters a network computes from the condition.
+    r"""A distribution of a named family, with parameters that a network computes from the condition.
 
     .. math:: q(z|x) = f(z; \lambda), \qquad \lambda = b(\mathrm{network}(x) + c)
 
     The function b maps real numbers to the parameters' domains, and c is such that an output of zero gives the initial
-    member of the family. A flow also has weights of its own, which are the same for all x.
+    member of the family. A flow also has additional weights, which are the same for all x.
 
     Args:
         network: Maps arrays to arrays, with :func:`num_outputs` outputs.
@@ -79,6 +80,8 @@ def conditional(
         >>> conditional(784, (500,), 2, family="student-t")(jnp.zeros(784)).event_shape
         (2,)
     """
+    check_parameter("network", network, choices=NETWORKS)
+    check_parameter("family", family, choices=FAMILIES)
     return Conditional(NETWORKS[network](in_size, hidden, num_outputs(family, out_size), activation), family, out_size)
 
 
@@ -161,10 +164,10 @@ def GaussianMLP(  # noqa: N802
 
 
 class Rescaled(eqx.Module):
-    """A Gaussian encoder or decoder that works in standardized units internally, and in the data's units outside.
+    """An encoder or decoder of real numbers, standardized inside and in the data's units outside.
 
     The networks see columns of mean 0 and standard deviation 1; densities, draws and bounds stay in the units of x,
-    because the decoder's Gaussian is shifted and scaled back. The units are data, not parameters, and are not learned.
+    because the decoder's distribution is shifted and scaled back. The units are data, and are not learned.
 
     Args:
         conditional: The encoder or decoder inside.
@@ -181,7 +184,21 @@ class Rescaled(eqx.Module):
         loc, scale = jnp.asarray(self.units.loc), jnp.asarray(self.units.scale)
         if self.side == "input":
             return self.conditional((condition - loc) / scale)
-        gaussian: Any = self.conditional(condition)
-        standardized = gaussian.base_dist
-        mu, log_sigma = loc + scale * standardized.loc, jnp.log(scale) + standardized.log_scale
+        return rescaled(self.conditional(condition), loc, scale)
+
+
+def rescaled(p: Any, loc: Array, scale: Array) -> dist.Distribution:
+    """Return the distribution of ``loc + scale * x``, where x has independent entries of a location-scale family.
+
+    Raises:
+        TypeError: The family has no parameters `loc` and `scale`.
+    """
+    base: Any = p.base_dist
+    if isinstance(base, LogScaleNormal):
+        mu, log_sigma = loc + scale * jnp.asarray(base.loc), jnp.log(scale) + jnp.asarray(base.log_scale)
         return LogScaleNormal(mu, log_sigma, validate_args=False).to_event(1)
+    parameters = {name: getattr(base, name) for name in base.arg_constraints}
+    if not {"loc", "scale"} <= set(parameters):
+        raise TypeError(f"{type(base).__name__} has no loc and scale, so its columns cannot be standardized.")
+    parameters |= {"loc": loc + scale * base.loc, "scale": scale * base.scale}
+    return type(base)(**parameters, validate_args=False).to_event(1)

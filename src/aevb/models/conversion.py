@@ -1,6 +1,6 @@
-"""How stored data become datapoints: the one place, and part of the model.
+"""Conversion of stored data to datapoints; it is part of the model, and nothing else converts.
 
-Data are stored as they come, in bytes or category codes, and converted inside the compiled step.
+Data are stored as they are given, as bytes or category codes, and converted inside the compiled step.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,8 +19,8 @@ class Numbers(eqx.Module):
     """Stored numbers of any type, in any shape.
 
     Args:
-        scale: What a stored number is multiplied by: 1/255 for grey levels kept as bytes.
-        is_dynamic: Whether a step of learning sees binary draws, whose probabilities of 1 the numbers are.
+        scale: Factor for the stored numbers: 1/255 for grey levels stored as bytes.
+        is_dynamic: Whether training sees binary draws, with the numbers as their probabilities of 1.
         has_missing: Whether NaN marks missing entries.
     """
 
@@ -33,7 +33,7 @@ class Numbers(eqx.Module):
         self.is_dynamic, self.has_missing = is_dynamic, has_missing
 
     def __call__(self, stored: Any, xp: Any = jnp) -> tuple[Any, Any]:
-        """Return values in floating point, zero where missing, and which are observed; None for all."""
+        """Return floating-point values, zero where missing, and a mask of the observed ones, None for all."""
         scale = xp.asarray(self.scale)
         values = stored.astype(scale.dtype) * scale
         if not self.has_missing:
@@ -42,19 +42,19 @@ class Numbers(eqx.Module):
         return xp.where(observed, values, 0), observed
 
     def draw(self, values: Array, key: Array) -> Array:
-        """Return what a step learns from: binary draws, or the values themselves."""
+        """Return what a training step sees: binary draws, or the values themselves."""
         if not self.is_dynamic:
             return values
         return (jax.random.uniform(key, values.shape, values.dtype) < values).astype(values.dtype)
 
     def describe(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return a description that can be written as JSON."""
         scale = np.asarray(self.scale).tolist()
         return {"kind": "numbers", "scale": scale, "is_dynamic": self.is_dynamic, "has_missing": self.has_missing}
 
 
 class Codes(eqx.Module):
-    """Categories, stored as their places in a list.
+    """Categories, stored as indices into a list.
 
     Args:
         categories: The list, of names or numbers.
@@ -69,11 +69,11 @@ class Codes(eqx.Module):
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether a step sees draws: never."""
+        """Whether a training step sees binary draws: never."""
         return False
 
     def __call__(self, stored: Any, xp: Any = jnp) -> tuple[Any, Any]:
-        """Return whole numbers, zero where missing, and which are observed; None for all."""
+        """Return integers, zero where missing, and a mask of the observed ones, None for all."""
         codes = stored.astype(xp.int32)
         if not self.has_missing:
             return codes, None
@@ -85,7 +85,7 @@ class Codes(eqx.Module):
         return values
 
     def describe(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return a description that can be written as JSON."""
         return {"kind": "codes", "categories": list(self.categories), "has_missing": self.has_missing}
 
 
@@ -95,14 +95,14 @@ KINDS: dict[str, Any] = {"numbers": Numbers, "codes": Codes}
 
 
 class Conversion(eqx.Module):
-    """From stored rows to datapoints, a value that can be described in JSON and made again from that.
+    """Conversion of stored rows to datapoints; it can be described as JSON and created from the description.
 
-    Stored rows are an array or a dictionary of arrays, or a :class:`~aevb.models.Datapoint` of such.
+    Stored rows are an array or a dictionary of arrays, or a :class:`~aevb.models.Datapoint` of these.
 
     Args:
-        values: How each stored array is read: one reader for a plain array, or one for each name. None for numbers as
-            they are.
-        given: Likewise for what they are conditioned on; None if they are not.
+        values: How each stored array is read: one reader for a plain array, or one for each name. None for unscaled
+            numbers.
+        given: Likewise for what the rows are conditioned on; None for nothing.
 
     Example:
         >>> people = Conversion({"age": Numbers(has_missing=True)}, given=Codes(["a", "b"]))
@@ -123,7 +123,7 @@ class Conversion(eqx.Module):
         self.given = given
 
     def __call__(self, stored: Any, xp: Any = jnp) -> Any:
-        """Return the datapoints of stored rows: plain values where nothing is missing or given.
+        """Return the datapoints of stored rows: plain values if nothing is missing or given.
 
         Args:
             stored: Rows with any leading axes.
@@ -136,7 +136,7 @@ class Conversion(eqx.Module):
         return values if observed is None and given is None else Datapoint(values, observed, given)
 
     def draw(self, x: Any, key: Array) -> Any:
-        """Return what a step learns from: binary draws where there are such."""
+        """Return what a training step sees, with binary draws where readers are dynamic."""
         x = Datapoint.of(x)
         if not isinstance(self.values, dict):
             return x.with_values(self.values.draw(x.values, key))
@@ -145,35 +145,35 @@ class Conversion(eqx.Module):
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether any of it is binary draws."""
+        """Whether any reader is dynamic."""
         readers = self.values.values() if isinstance(self.values, dict) else [self.values]
         return any(reader.is_dynamic for reader in readers)
 
     @property
     def is_plain(self) -> bool:
-        """Whether rows are a single array of numbers, all there."""
+        """Whether rows are a single array of numbers without missing entries."""
         return isinstance(self.values, Numbers) and not self.values.has_missing and self.given is None
 
     def describe(self) -> dict[str, Any]:
-        """Return all of it as what JSON can hold."""
+        """Return a description that can be written as JSON; see :meth:`from_description`."""
         return {"values": _describe(self.values), "given": None if self.given is None else _describe(self.given)}
 
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> "Conversion":
-        """Return the conversion that was described."""
+        """Return the conversion with this description."""
 
-        def made(facts: Any) -> Any:
-            if facts is None or "named" not in facts:
-                return (
-                    None if facts is None else KINDS[facts["kind"]](**{k: v for k, v in facts.items() if k != "kind"})
-                )
-            return {name: made(reader) for name, reader in facts["named"].items()}
+        def reader(facts: Any) -> Any:
+            if facts is None:
+                return None
+            if "named" in facts:
+                return {name: reader(one) for name, one in facts["named"].items()}
+            return KINDS[facts["kind"]](**{name: value for name, value in facts.items() if name != "kind"})
 
-        return cls(made(description["values"]), made(description["given"]))
+        return cls(reader(description["values"]), reader(description["given"]))
 
 
 def _read(readers, stored, xp):
-    """Return values, and which are observed; None if all are."""
+    """Return values, and a mask of the observed ones, None if all are."""
     if not isinstance(readers, dict):
         return readers(stored, xp)
     read = {name: reader(stored[name], xp) for name, reader in readers.items()}

@@ -13,8 +13,8 @@ class Datapoint(NamedTuple):
         values: An array, or a tree of named arrays of any shapes.
         observed: Which entries are observed, a tree of booleans like `values`; None for all. The values at missing
             entries are ignored.
-        given: What x is conditioned on, which is not modelled itself: a label, covariates, which steps of a sequence
-            exist; a tree of arrays, or None.
+        given: What x is conditioned on, which is not modelled itself: a label, covariates, the mask of a sequence's
+            steps; a tree of arrays, or None.
 
     Example:
         >>> Datapoint(jnp.array([1.0, jnp.nan]), observed=jnp.array([True, False])).filled().values.tolist()

@@ -20,13 +20,14 @@ from numpyro.distributions import transforms
 from numpyro.distributions.util import vec_to_tril_matrix
 
 from aevb.arrays import filled
-from aevb.distributions import Flow, LogScaleNormal
+from aevb.distributions import Flow, LogMeanNegativeBinomial, LogRatePoisson, LogScaleNormal, WordCounts
 from aevb.distributions.flow import coupling_shapes
 
 NUM_LAYERS, WIDTH = 4, 32  # of a flow
 NEAR_IDENTITY = 0.1  # factor for what mixes variables, so that they are nearly independent under an untrained q
 # Log variances within these limits are the network's outputs: standard deviations from 0.007 to 150.
 MAX_LOG_VARIANCE = 10.0
+MAX_LOG_RATE = 20.0  # of counts
 
 TINY = 1e-4  # smallest scale, rate or concentration: float32 draws near 1 hardly resolve a smaller one
 
@@ -50,22 +51,27 @@ def between(low, high):
     )
 
 
-def limited(log_variance: Array) -> Array:
-    r"""Limit a log variance so that its exponential is finite.
+def limited(log_variance: Array, limit: float = MAX_LOG_VARIANCE) -> Array:
+    r"""Limit a log variance, or another logarithm, so that its exponential is finite.
 
     Between -10 and 10 it is unchanged; beyond, it grows like a logarithm. At a hard limit the gradient would be zero,
     and a log variance beyond it could never return.
+
+    Args:
+        log_variance: Any real numbers.
+        limit: Up to where they are unchanged.
 
     Example:
         >>> [round(float(v), 3) for v in limited(jnp.array([-1.0, 10.0, 1000.0]))]
         [-1.0, 10.0, 13.796]
     """
-    excess = jnp.maximum(jnp.abs(log_variance) - MAX_LOG_VARIANCE, 0)
-    held = jnp.sign(log_variance) * (MAX_LOG_VARIANCE + jnp.log1p(2 * excess) / 2)  # with slope 1 at the limit
+    excess = jnp.maximum(jnp.abs(log_variance) - limit, 0)
+    held = jnp.sign(log_variance) * (limit + jnp.log1p(2 * excess) / 2)  # with slope 1 at the limit
     return jnp.where(excess > 0, held, log_variance)
 
 
 REAL, POSITIVE = transforms.IdentityTransform(), above(TINY)
+limited_rate = partial(limited, limit=MAX_LOG_RATE)
 
 
 class Parameter(NamedTuple):
@@ -93,7 +99,13 @@ class Likelihood(NamedTuple):
 
     unit_interval: bool  # whether x lies in [0, 1]
     density: bool  # whether it is a density, which is unbounded if a column is constant
-    standardize: bool = False  # whether the networks see columns of mean 0 and variance 1
+    standardize: bool = False  # for location-scale families: whether the networks see columns of mean 0 and variance 1
+    counts: bool = False  # whether x are counts, whose decoder is linear around their means; see `TopicDecoder`
+
+    @property
+    def needs_units(self) -> bool:
+        """Whether models are built from the columns' means."""
+        return self.standardize or self.counts
 
 
 def standard_normal(latent_dim: int) -> dist.Distribution:
@@ -164,6 +176,18 @@ def _gaussian(loc, log_variance):
     return LogScaleNormal(loc, log_variance / 2, validate_args=False).to_event(1)
 
 
+def _poisson(log_rate):
+    return LogRatePoisson(log_rate, validate_args=False).to_event(1)
+
+
+def _negative_binomial(log_mean, log_concentration):
+    return LogMeanNegativeBinomial(log_mean, limited(log_concentration), validate_args=False).to_event(1)
+
+
+def _multinomial(logits):
+    return WordCounts(logits, validate_args=False)
+
+
 def _full_gaussian(loc, scale, mixing):
     """Return a Gaussian with Cholesky factor diag(scale) (I + mixing); entries below the diagonal start small."""
     below = vec_to_tril_matrix(NEAR_IDENTITY * mixing, diagonal=-1)
@@ -206,6 +230,20 @@ FAMILIES = {
         likelihood=Likelihood(unit_interval=True, density=True),
         for_latents=False,
     ),
+    "multinomial": Family(
+        {"logits": Parameter(REAL)},
+        _multinomial,
+        likelihood=Likelihood(unit_interval=False, density=False, counts=True),
+        for_latents=False,
+    ),
+    # Counts, as columns of a table or in a model of one's own.
+    "poisson": Family({"log_rate": Parameter(limited_rate)}, _poisson, for_latents=False),
+    "negative-binomial": Family(
+        {"log_mean": Parameter(limited_rate)},
+        _negative_binomial,
+        lambda num_variables: {"log_concentration": filled(num_variables, 0)},
+        for_latents=False,
+    ),
     "full-gaussian": Family(
         {
             "loc": Parameter(*_LOC),
@@ -243,5 +281,7 @@ FAMILIES = {
 CUSTOM = "custom"  # the name of p(x|z) if the decoder is user-defined
 LIKELIHOODS = {name: family.likelihood for name, family in FAMILIES.items() if family.likelihood is not None}
 NAMED_LIKELIHOODS = tuple(LIKELIHOODS)  # those that can be selected by name
+TABLE = "table"  # the name of p(x|z) if each column has a family of its own
+LIKELIHOODS[TABLE] = Likelihood(unit_interval=False, density=True)
 LIKELIHOODS[CUSTOM] = Likelihood(unit_interval=False, density=True, standardize=True)
 POSTERIORS = {name: family for name, family in FAMILIES.items() if family.for_latents}

@@ -1,4 +1,4 @@
-"""The border between trees and vectors: models whose z is a tree, for methods that move a vector."""
+"""Models whose z is a tree, as models whose z is a vector, for methods that need one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ NUM_MOMENT_DRAWS = 1000
 
 
 def flattened(generative: Any, recognition: Any, x: Any = None) -> tuple[Any, Any]:
-    """Return models of the same distributions whose z is a vector; those whose z is one already stay as they are.
+    """Return the same models with z as a vector; models whose z already is one are returned unchanged.
 
     Args:
         generative: p(z) p(x|z).
@@ -33,10 +33,10 @@ def flattened(generative: Any, recognition: Any, x: Any = None) -> tuple[Any, An
 
 
 class FlatModel(AbstractGenerativeModel):
-    """A generative model whose z is a tree, as one whose z is a vector.
+    """A generative model whose z is a tree, as a model whose z is a vector.
 
     Args:
-        model: The model with the tree.
+        model: The model whose z is a tree.
     """
 
     model: AbstractGenerativeModel
@@ -46,12 +46,12 @@ class FlatModel(AbstractGenerativeModel):
 
     @property
     def prior(self) -> Callable[..., Distribution]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """p(z) of the vector."""
+        """p(z), over vectors."""
         return self._prior
 
     @property
     def decoder(self) -> Callable[..., Distribution]:
-        """p(x|z) of the vector."""
+        """p(x|z), given a vector."""
         return self._decoder
 
     def log_likelihood(self, x: Any, z: Array) -> Array:
@@ -67,17 +67,17 @@ class FlatModel(AbstractGenerativeModel):
 
 
 class FlatEncoder(eqx.Module):
-    """An encoder to trees, as one to vectors."""
+    """An encoder whose z is a tree, as an encoder whose z is a vector."""
 
     encoder: Callable[..., Distribution]
 
     def __call__(self, x: Any) -> Distribution:
-        """Return q(z|x) of the vector."""
+        """Return q(z|x), over vectors."""
         return FlatDistribution(self.encoder(x))
 
 
 class FlatDistribution(Distribution):
-    """A distribution over trees of arrays, as one over vectors of all their entries."""
+    """A distribution over trees of arrays, as a distribution over vectors of all their entries."""
 
     pytree_data_fields = ("tree",)
 
@@ -101,12 +101,12 @@ class FlatDistribution(Distribution):
 
     @property
     def support(self) -> Any:
-        """All real vectors, if each array of the tree may be anything."""
+        """All real vectors, if the support of each array in the tree is unbounded."""
         return constraints.real_vector if has_real_support(self.tree) else self.tree.support
 
     @property
     def mean(self) -> Any:
-        """The mean of the tree, or if it has none in closed form the average of 1000 fixed draws."""
+        """The mean of the tree, or the average of 1000 fixed draws if there is no closed form."""
         return self._moment("mean", jnp.mean)
 
     @property

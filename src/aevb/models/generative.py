@@ -15,14 +15,14 @@ from aevb.models.datapoint import Datapoint
 
 
 class AbstractGenerativeModel(eqx.Module):
-    r"""What learners, inference and tasks ask of a generative model.
+    r"""What learners, inference and tasks require of a generative model.
 
     .. math:: p_\theta(x, z) = p_\theta(z)\, p_\theta(x | z)
 
     Its `prior` is p(z), a distribution or a callable that returns one; its `decoder` maps one z to p(x|z). z is a
-    vector or a tree of arrays, whatever the prior's draws are. x is an array, or a :class:`~aevb.models.Datapoint`: of
-    one with missing entries all densities are those of what is observed, and what it is conditioned on, if anything, is
-    the argument of a callable prior and the second argument of the decoder.
+    vector or a tree of arrays, whatever the prior's draws are. x is an array, or a :class:`~aevb.models.Datapoint`. If
+    entries are missing, all densities are those of the observed ones. What x is conditioned on, if anything, is the
+    argument of a callable prior and the second argument of the decoder.
     """
 
     prior: eqx.AbstractVar[Distribution | Callable[..., Distribution]]
@@ -33,7 +33,7 @@ class AbstractGenerativeModel(eqx.Module):
         """Return log p(x|z) for one x (D,) and one z (J,)."""
 
     def latent_distribution(self, x: Any = None) -> Distribution:
-        """Return p(z); of a datapoint x that is conditioned on something, given that."""
+        """Return p(z), given what the datapoint x is conditioned on, if anything."""
         if isinstance(self.prior, Distribution):
             return self.prior
         return self.prior(*conditions(x))
@@ -47,7 +47,7 @@ class AbstractGenerativeModel(eqx.Module):
         return self.sample_joint(key, mean=mean, given=given)[0]
 
     def sample_joint(self, key: Array, *, mean: bool = False, given: Any = None) -> tuple[Any, Any]:
-        """Draw one x as `sample` does, and return it with the z behind it."""
+        """Draw one x as `sample` does, and return it together with its z."""
         key_z, key_x = jax.random.split(key)
         x = Datapoint(None, given=given)
         z = self.latent_distribution(x).sample(key_z)
@@ -56,7 +56,7 @@ class AbstractGenerativeModel(eqx.Module):
 
 
 def conditions(x: Any) -> tuple:
-    """Return the further arguments of prior and decoder: what a datapoint is conditioned on, if anything."""
+    """Return the additional arguments of prior and decoder: what a datapoint is conditioned on, if anything."""
     return (x.given,) if isinstance(x, Datapoint) and x.given is not None else ()
 
 
@@ -66,7 +66,7 @@ class GenerativeModel(AbstractGenerativeModel):
     .. math:: p_\theta(x, z) = p_\theta(z)\, p_\theta(x | z)
 
     Args:
-        prior: p(z): a distribution, which then stays as it is, or a callable Equinox module that returns one, whose
+        prior: p(z): a distribution, which stays fixed, or a callable Equinox module that returns one, whose
             parameters are learned. It is called without arguments, or with what a datapoint is conditioned on.
         decoder: p(x|z): a callable that takes one z, and what a datapoint is conditioned on, if anything, and returns a
             distribution over one x.
@@ -90,5 +90,5 @@ class GenerativeModel(AbstractGenerativeModel):
         p = self.decoder(z, *conditions(x))
         shape = jax.tree.map(jnp.shape, values)
         if isinstance(p, Distribution) and shape != p.shape():
-            raise ValueError(f"x has shape {shape}, and one datapoint of the decoder has {p.shape()}.")
+            raise ValueError(f"x has shape {shape}, but datapoints of the decoder have shape {p.shape()}.")
         return jnp.asarray(observe(p, observed).log_prob(values))

@@ -2,10 +2,9 @@
 
 Maximum likelihood for a linear-Gaussian model is available in closed form (PCA), or by a few cheap iterations (factor
 analysis). A network with pairs of mirrored units computes any linear map exactly, because f(a) - f(-a) = a for these
-activations. A deep model can therefore start there, with its codes in use, and learn what is not linear.
+activations. A deep model can therefore start there, with its latent variables in use, and learn what is not linear.
 """
 
-import warnings
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,16 +14,42 @@ import numpyro.distributions as dist
 
 from aevb.arrays import on_device
 from aevb.models.conditionals import Conditional, Rescaled
+from aevb.models.cross_validation import NUM_FOLDS, best_candidate, fitting_small_models
 from aevb.models.generative import GenerativeModel
 from aevb.models.recognition import RecognitionModel
 from aevb.networks import MLP
 
 MIRRORED = ("gelu", "relu", "silu", "softplus", "identity")  # activations with f(a) - f(-a) = a, or a multiple of it
-NUM_FOLDS = 5
 MAX_ROWS = 2000  # for fitting the linear model
 MAX_FACTOR_ANALYSIS = 100  # columns; with more, its iterations take too long, and PCA is used
 PRIOR_ROWS = 0, 1  # candidates for the number of rows with independent columns that factor analysis adds to the data
 MIN_VARIANCE = 1e-4  # of the residual of a standardized column
+
+
+class Weighted(NamedTuple):
+    """Rows with weights, and their moments."""
+
+    rows: np.ndarray  # (n, D)
+    weights: np.ndarray | None  # (n,); None: they are equal
+
+    def take(self, numbers: np.ndarray) -> "Weighted":
+        """Return some of the rows, with their weights."""
+        return Weighted(self.rows[numbers], None if self.weights is None else self.weights[numbers])
+
+    @property
+    def num_data(self) -> float:
+        """N: a row with weight 3 counts as three rows."""
+        return len(self.rows) if self.weights is None else self.weights.sum()
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of each column, (D,)."""
+        return np.average(self.rows, axis=0, weights=self.weights)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Covariance of the columns, by maximum likelihood, (D, D)."""
+        return np.atleast_2d(np.cov(self.rows.T, bias=True, aweights=self.weights))
 
 
 class LinearModel(NamedTuple):
@@ -49,7 +74,7 @@ class LinearModel(NamedTuple):
 
 
 def start_linear(
-    models: tuple[GenerativeModel, RecognitionModel], rows: np.ndarray
+    models: tuple[GenerativeModel, RecognitionModel], rows: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple[GenerativeModel, RecognitionModel]:
     """Return the models with weights that make them the best linear model of the rows, if possible.
 
@@ -60,6 +85,7 @@ def start_linear(
     Args:
         models: The pair (generative, recognition), with initial values.
         rows: (n, D), in the units of the data.
+        weights: (n,), of the rows, above 0; None if they are equal.
     """
     generative, recognition = models
     decoder: Any = generative.decoder
@@ -68,7 +94,8 @@ def start_linear(
     if not fits or len(rows) < 2 * NUM_FOLDS or rows.shape[1] < 2:
         return models
     latent_dim = encoder.conditional.network.layers[-1].weight.shape[0] // 2
-    linear = fit_linear((rows - np.asarray(decoder.units.loc)) / np.asarray(decoder.units.scale), latent_dim)
+    standardized = (rows - np.asarray(decoder.units.loc)) / np.asarray(decoder.units.scale)
+    linear = fit_linear(standardized, latent_dim, weights)
     precisions, zeros = linear.posterior_precisions, np.zeros_like
     inverse = (linear.weight / linear.variances[:, None] / precisions).T  # (J, D): the posterior mean is B (x - b)
     maps = {
@@ -101,7 +128,7 @@ def _is_wide_enough(network, rank):
     return all(layer.weight.shape[0] >= 2 * rank for layer in network.layers[:-1])
 
 
-def fit_linear(rows: np.ndarray, latent_dim: int) -> LinearModel:
+def fit_linear(rows: np.ndarray, latent_dim: int, weights: np.ndarray | None = None) -> LinearModel:
     """Return the linear model that cross-validation on the rows prefers.
 
     The candidates are PCA and factor analysis, without and with a weak prior, with J factors or half as many.
@@ -109,54 +136,59 @@ def fit_linear(rows: np.ndarray, latent_dim: int) -> LinearModel:
     Args:
         rows: (n, D), standardized.
         latent_dim: J; unused columns of the weight are zero.
+        weights: (n,), above 0, which multiply the terms of the log-likelihood; None if they are equal.
     """
-    from sklearn.model_selection import KFold
-    from threadpoolctl import threadpool_limits
-
-    rows = np.asarray(rows, np.float64)
+    data = Weighted(np.asarray(rows, np.float64), weights)
     if len(rows) > MAX_ROWS:
-        rows = rows[np.random.default_rng(0).choice(len(rows), MAX_ROWS, replace=False)]
+        data = data.take(np.random.default_rng(0).choice(len(rows), MAX_ROWS, replace=False))
+    rows = data.rows
     most = min(latent_dim, rows.shape[1] - 1, len(rows) - len(rows) // NUM_FOLDS - 1)
     kinds = [_pca]
     if rows.shape[1] <= MAX_FACTOR_ANALYSIS:
         kinds += [partial(_factor_analysis, prior_rows=number) for number in PRIOR_ROWS]
     candidates = [(kind, count) for kind in kinds for count in sorted({most, max(most // 2, 1)})]
-    folds = list(KFold(NUM_FOLDS, shuffle=True, random_state=0).split(rows))
-    with warnings.catch_warnings(), threadpool_limits(1):  # small matrices: threads would mostly wait for each other
-        warnings.simplefilter("ignore")  # about iterations that did not converge
-        scores = [
-            np.mean([np.mean(kind(rows[train], count, max_iter=200).log_prob(rows[test])) for train, test in folds])
-            for kind, count in candidates
-        ]
-        best, count = candidates[int(np.argmax(scores))]
-        linear = best(rows, count, max_iter=2000)
+    with fitting_small_models():
+        best, count = best_candidate(candidates, np.arange(len(rows)), partial(_score, data))
+        linear = best(data, count, max_iter=2000)
     unused = np.zeros((rows.shape[1], latent_dim - linear.weight.shape[1]))
     return linear._replace(weight=np.hstack([linear.weight, unused]))
 
 
-def _pca(rows, count, max_iter):
+def _score(data, candidate, train, test):
+    kind, count = candidate
+    linear, test = kind(data.take(train), count, max_iter=200), data.take(test)  # comparing folds needs less precision
+    return np.average(linear.log_prob(test.rows), weights=test.weights)
+
+
+def _pca(data, count, max_iter):
     from sklearn.decomposition import PCA
 
-    fitted: Any = PCA(count).fit(rows)
-    lengths = np.sqrt(np.maximum(fitted.explained_variance_ - fitted.noise_variance_, 0))
-    return _diagonal(fitted.components_.T * lengths, rows.mean(axis=0), np.full(rows.shape[1], fitted.noise_variance_))
+    if data.weights is None:
+        fitted: Any = PCA(count).fit(data.rows)
+        noise, variances, axes = fitted.noise_variance_, fitted.explained_variance_, fitted.components_.T
+    else:  # which scikit-learn's PCA does not take
+        variances, axes = np.linalg.eigh(data.covariance * data.num_data / max(data.num_data - 1, 1))
+        variances, axes = variances[::-1], axes[:, ::-1]
+        noise = variances[count : min(data.rows.shape)].mean()
+        variances, axes = variances[:count], axes[:, :count]
+    lengths = np.sqrt(np.maximum(variances - noise, 0))
+    return _diagonal(axes * lengths, data.mean, np.full(data.rows.shape[1], noise))
 
 
-def _factor_analysis(rows, count, max_iter, prior_rows):
-    """Return factor analysis of the rows, and of as many more whose columns are independent.
+def _factor_analysis(data, count, max_iter, prior_rows):
+    """Return factor analysis of the rows, with this many additional rows whose columns are independent.
 
-    These are a weak prior: maximum likelihood of few rows often leaves no noise to some columns.
+    These are a weak prior: with few rows, maximum likelihood often gives some columns no noise.
     """
     from sklearn.decomposition import FactorAnalysis
 
-    num_rows, data_dim = rows.shape
-    covariance = np.atleast_2d(np.cov(rows.T, bias=True))
-    covariance = (num_rows * covariance + prior_rows * np.diag(np.diag(covariance))) / (num_rows + prior_rows)
+    N, data_dim, covariance = data.num_data, data.rows.shape[1], data.covariance
+    covariance = (N * covariance + prior_rows * np.diag(np.diag(covariance))) / (N + prior_rows)
     variances, axes = np.linalg.eigh(covariance)
     half = np.sqrt(data_dim * np.maximum(variances, 0))[:, None] * axes.T
-    rows_with_covariance = np.vstack([half, -half])  # (2 D, D): all that factor analysis knows of the rows
+    rows_with_covariance = np.vstack([half, -half])  # (2 D, D): all that factor analysis uses of the rows
     fitted: Any = FactorAnalysis(count, svd_method="lapack", max_iter=max_iter, tol=1e-4).fit(rows_with_covariance)
-    return _diagonal(fitted.components_.T, rows.mean(axis=0), fitted.noise_variance_)
+    return _diagonal(fitted.components_.T, data.mean, fitted.noise_variance_)
 
 
 def _diagonal(weight, bias, variances) -> LinearModel:

@@ -1,4 +1,4 @@
-"""A model as the user writes it, a log joint; refused where it does not fit its variables."""
+"""The user's model, given as a log joint density, and checks that it matches its variables."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,10 +13,10 @@ from aevb.models.variables import Variables, as_structure
 
 
 class LogJoint(NamedTuple):
-    """A log joint in two terms, of which only the second is about single datapoints."""
+    """A log joint in two terms; only the second depends on single datapoints."""
 
-    log_prior: Callable[..., Array]  # of the variables, and of all data if there are some and there is no second term
-    log_likelihood: Callable[..., Array] | None = None  # of the variables (, the datapoint's own) and one datapoint
+    log_prior: Callable[..., Array]  # of the variables; without a second term, also of all data, if there are any
+    log_likelihood: Callable[..., Array] | None = None  # of the variables, (local variables,) and one datapoint
 
     def of_variables(self, variables: Any, data: Any) -> Array:
         """Return the first term, which is the whole log joint if there is no second."""
@@ -25,12 +25,12 @@ class LogJoint(NamedTuple):
 
     @property
     def name_of_first(self) -> str:
-        """What a user calls the first term."""
+        """The user's name for the first term."""
         return "log_joint" if self.log_likelihood is None else "log_prior"
 
 
 def check_log_joint(model: LogJoint, posterior: Posterior, local: Any, data: Any) -> None:
-    """Refuse a log joint that is no number for these variables, by tracing alone."""
+    """Refuse a log joint that does not return a number for these variables; it is only traced."""
     variables = jax.eval_shape(lambda: _variables_of(posterior))
     _check_number(model.name_of_first, lambda v: model.of_variables(v, data), variables, variables)
     if model.log_likelihood is None:
@@ -46,7 +46,7 @@ def check_log_joint(model: LogJoint, posterior: Posterior, local: Any, data: Any
 
 
 def unused_variables(model: LogJoint, posterior: Posterior, local: Any, data: Any) -> list[str]:
-    """Return the names of the variables that the log joint never reads, by tracing alone."""
+    """Return the names of the variables that the log joint never reads; it is only traced."""
     variables = jax.eval_shape(lambda: _variables_of(posterior))
     if not isinstance(variables, dict):
         return []
@@ -65,22 +65,23 @@ def unused_variables(model: LogJoint, posterior: Posterior, local: Any, data: An
 
 
 def check_supports(posterior: Posterior, variables: Variables) -> None:
-    """Refuse a posterior of the user's own that draws something else than the variables described."""
+    """Refuse a user-defined posterior whose draws do not match the variables described."""
     given: dict[Any, Any] = _as_dict(posterior.distributions())
-    wanted = variables.variables
-    if set(given) != set(wanted):
+    expected = variables.variables
+    if set(given) != set(expected):
         raise ValueError(
-            f"posterior: it draws {_names(given)}, and the variables are {_names(wanted)}. Name the same in both."
+            f"posterior: it draws {_names(given)}, but the variables are {_names(expected)}. Use the same names in "
+            "both."
         )
-    for name, variable in wanted.items():
+    for name, variable in expected.items():
         q, label = given[name], "posterior" if name is None else f"posterior[{name!r}]"
         if q.shape() != variable.shape:
-            raise ValueError(f"{label}: its draws have shape {q.shape()}, and the variable has {variable.shape}.")
+            raise ValueError(f"{label}: its draws have shape {q.shape()}, but the variable has shape {variable.shape}.")
         if _bare(q.support) != _bare(variable.support):
             raise ValueError(
-                f"{label}: its support is {q.support}, and the variable's is {variable.support}. Give a distribution "
+                f"{label}: its support is {q.support}, but the variable's is {variable.support}. Give a distribution "
                 'on that support (LogNormal for positive numbers), or a named family such as "full-gaussian", which '
-                "is taken there by a bijection."
+                "a bijection maps to it."
             )
 
 
@@ -89,7 +90,7 @@ def _variables_of(q):
 
 
 def _names_read(function, variables):
-    """Return the names of which some array is an input of any operation of the function."""
+    """Return the names whose arrays are inputs of any operation of the function."""
     jaxpr = jax.make_jaxpr(function)(variables).jaxpr
     read = {id(variable) for equation in jaxpr.eqns for variable in equation.invars} | set(map(id, jaxpr.outvars))
     inputs = jax.tree.unflatten(jax.tree.structure(variables), [id(variable) in read for variable in jaxpr.invars])
@@ -100,15 +101,15 @@ def _check_number(name, function, arguments, variables):
     try:
         value = jax.eval_shape(function, arguments)
     except KeyError as error:
-        raise ValueError(f"{name}: asks for the variable {error}, and there are {_names(variables)}.") from error
+        raise ValueError(f"{name}: reads the variable {error}, but there are only {_names(variables)}.") from error
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: cannot be computed for variables {as_structure(variables)}: {error}") from error
     leaves = jax.tree.leaves(value)
     if len(leaves) != 1 or not hasattr(leaves[0], "shape") or leaves[0].shape != ():
         shapes = [getattr(leaf, "shape", type(leaf).__name__) for leaf in leaves]
         raise ValueError(
-            f"{name}: returned {f'shape {shapes[0]}' if len(shapes) == 1 else shapes}, but one number is expected, in "
-            f"nats, for variables {as_structure(variables)}. Sum it: jnp.sum(...)."
+            f"{name}: returned {f'shape {shapes[0]}' if len(shapes) == 1 else shapes}, expected one number, in nats, "
+            f"for variables {as_structure(variables)}. Sum it: jnp.sum(...)."
         )
 
 

@@ -1,4 +1,4 @@
-"""What of a model is learned, what is data, and what is only shape."""
+"""Split a model into learned arrays, constant arrays, and the structure around them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from numpyro.distributions import Distribution
 
 @dataclass(frozen=True)
 class Skeleton:
-    """A model without its arrays: hashable, so that it can be a key of compiled programs."""
+    """A model without its arrays: hashable, so that compiled programs can be cached by it."""
 
     leaves: tuple
     structure: Any
 
 
 class Parts(NamedTuple):
-    """A model in three parts: learned arrays, other arrays by name, and the skeleton that holds them."""
+    """A model in three parts: learned arrays, other arrays by name, and the skeleton around them."""
 
     parameters: Any
     constants: dict[str, Array]
@@ -28,16 +28,16 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class _Place:
-    """Stands in a skeleton where a constant belongs."""
+    """Placeholder for a constant in a skeleton."""
 
     name: str
 
 
 def split(model) -> Parts:
-    """Take a model apart.
+    """Split a model into its parts.
 
     Floating-point arrays of modules are parameters. Those inside a distribution (a fixed prior, the units of the data)
-    are constants: a distribution stored in a model is a statement, not something to be learned.
+    are constants: a distribution stored in a model is an assumption, not something to learn.
     """
     is_parameter = jax.tree.map(
         lambda node: not isinstance(node, Distribution) and eqx.is_inexact_array(node),
@@ -52,7 +52,7 @@ def split(model) -> Parts:
 
 
 def join(parameters, constants: dict[str, Array], skeleton: Skeleton):
-    """Put a model together again."""
+    """Return the model with these parts."""
     leaves = [constants[bone.name] if isinstance(bone, _Place) else bone for bone in skeleton.leaves]
     return eqx.combine(parameters, jax.tree.unflatten(skeleton.structure, leaves))
 
@@ -60,9 +60,9 @@ def join(parameters, constants: dict[str, Array], skeleton: Skeleton):
 def named_leaves(node, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the leaves of a pytree in its own order, each with a name that is the same in every process.
 
-    NumPyro flattens a distribution's parameters in the order of a set of strings, another one in each process: by
-    place, a loc could come back from a file as a scale, and no compiled program would be found again. They are named
-    after their fields instead.
+    NumPyro flattens a distribution's parameters in the order of a set of strings, which differs between processes. If
+    they were identified by position, a loc could be read from a file as a scale, and compiled programs would not be
+    found in the cache. They are named after their fields instead.
     """
     children, _ = jax.tree_util.tree_flatten_with_path(node, is_leaf=lambda child: child is not node)
     for path, child in children:

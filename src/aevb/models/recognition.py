@@ -34,5 +34,5 @@ class RecognitionModel(eqx.Module):
         return self.encoder(x)
 
     def noise(self, x: Any) -> Distribution:
-        """Return p(epsilon); free of parameters, so any x of the right shape will do."""
+        """Return p(epsilon); it has no parameters, so any x of the right shape works."""
         return reparameterize(self.encoder(x)).noise

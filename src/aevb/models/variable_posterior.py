@@ -1,4 +1,4 @@
-"""The approximate posterior of a model's variables: global ones, and those of each datapoint."""
+"""The approximate posterior of a model's variables: global ones, and local ones for each datapoint."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,14 +15,14 @@ from aevb.models.variational import POSTERIOR_FAMILIES
 
 
 class Posterior(eqx.Module):
-    """q of a model's variables: one distribution, or one for each name, independent of each other.
+    """q of a model's variables: one distribution, or independent ones by name.
 
-    Its points are what the distributions draw. Where the variables have been described, a point is a vector of real
-    numbers that stands for them, else it is the variables themselves.
+    Its points are draws from the distributions. If the variables have been described, a point is a vector of real
+    numbers that is mapped to them, otherwise it is the variables themselves.
 
     Args:
-        parts: A module that returns a distribution when called without arguments, or a dictionary of such by name.
-        variables: What a point stands for; None for itself.
+        parts: A module that returns a distribution when called without arguments, or a dictionary of them by name.
+        variables: The variables that a point is mapped to; None for the point itself.
 
     Example:
         >>> from aevb.models import describe
@@ -37,7 +37,7 @@ class Posterior(eqx.Module):
 
     @classmethod
     def of_family(cls, name: str, variables: Variables) -> "Posterior":
-        """Return the member of a named family from which learning starts."""
+        """Return the initial member of a named family."""
         return cls(POSTERIOR_FAMILIES[name](variables.size), variables)
 
     def distributions(self) -> Any:
@@ -45,11 +45,11 @@ class Posterior(eqx.Module):
         return {name: part() for name, part in self.parts.items()} if isinstance(self.parts, dict) else self.parts()
 
     def draw_noise(self, key: Array, shape: tuple[int, ...] = ()) -> Any:
-        """Draw zeta ~ p(zeta), free of parameters."""
+        """Draw zeta ~ p(zeta), which has no parameters."""
         return self._each(lambda q, key: jnp.asarray(reparameterize(q).noise.sample(key, shape)), self._keys(key))
 
     def transform(self, zeta: Any) -> Any:
-        """Return the point of this noise."""
+        """Return the point for this noise."""
         return self._each(lambda q, zeta: reparameterize(q).transform(zeta), zeta)
 
     def log_prob(self, point: Any) -> Array:
@@ -74,7 +74,7 @@ class Posterior(eqx.Module):
 
 
 class Amortized(eqx.Module):
-    """q(z|x) of a datapoint's own variables by an encoder: any x has one."""
+    """q(z|x) of local variables, computed by an encoder for any x."""
 
     encoder: Callable[[Array], Distribution]
 
@@ -84,11 +84,11 @@ class Amortized(eqx.Module):
 
 
 class RowByRow(eqx.Module):
-    """q(z) of each datapoint's own variables with parameters of its own: nothing is shared, nothing generalizes.
+    """q(z) of local variables, with separate parameters for each datapoint: it does not generalize to new ones.
 
     Args:
         family: A key of ``POSTERIOR_FAMILIES``.
-        variables: What a datapoint's variables are.
+        variables: The local variables of a datapoint.
         num_data: N.
     """
 
@@ -101,5 +101,5 @@ class RowByRow(eqx.Module):
         self.variables = variables
 
     def at(self, x: Any, place: Array) -> Posterior:
-        """Return the posterior of the datapoint at this place."""
+        """Return the posterior of the datapoint with this index."""
         return Posterior(jax.tree.map(lambda array: array[place], self.rows), self.variables)

@@ -1,4 +1,4 @@
-"""Variables of a model: their shapes and supports, and the way to them from a vector of real numbers."""
+"""Variables of a model: their shapes and supports, and bijections to them from a vector of real numbers."""
 
 import math
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from aevb.errors import WrongTypeError
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """One variable: where it lives, and as what array."""
+    """One variable: its support and its shape."""
 
     support: Any
     shape: tuple[int, ...]
 
     @property
     def unconstrained_shape(self) -> tuple[int, ...]:
-        """Shape of the real array behind it: a simplex of three has two."""
+        """Shape of the real array that is mapped to it: two numbers for a simplex of three."""
         return biject_to(self.support).inverse_shape(self.shape)
 
 
@@ -33,11 +33,11 @@ class Variables:
 
     .. math:: \log p(u) = \log p(v) + \log \left| \frac{\partial v}{\partial u} \right|, \qquad v = b(u)
 
-    with the bijection b that NumPyro has for the support: an exponential for positive numbers, stick breaking for a
-    simplex, and so on.
+    with NumPyro's bijection b for the support: an exponential for positive numbers, stick breaking for a simplex, and
+    so on.
 
     Args:
-        variables: By name, or a single one under the name None.
+        variables: The variables by name, or a single one under the name None.
 
     Example:
         >>> variables = describe({"rate": constraints.positive, "weights": (constraints.simplex, (3,))})
@@ -69,16 +69,16 @@ class Variables:
 
 
 def describe(variables) -> Variables:
-    """Read what a user says of the variables.
+    """Return the variables that a user describes.
 
     Args:
         variables: A description, or a dictionary of descriptions by name. A description is a support
             (``constraints.positive``, for a single number), a shape (``(8,)``, for real numbers), both
-            (``(constraints.simplex, (3,))``), or a distribution, whose support and shape are meant, and nothing else.
+            (``(constraints.simplex, (3,))``), or a distribution, of which only the support and the shape are used.
 
     Raises:
         TypeError: A description is none of these.
-        ValueError: A support and a shape do not fit.
+        ValueError: A support and a shape do not match.
     """
     if isinstance(variables, dict):
         if not variables:
@@ -102,11 +102,11 @@ def _describe(name, given) -> Variable:
             "(constraints.simplex, (3,)), or a distribution that has them."
         )
     if variable.support.is_discrete:
-        raise ValueError(f"{name}: its support is {variable.support}, and only continuous variables can be inferred.")
+        raise ValueError(f"{name}: its support is {variable.support}, but only continuous variables can be inferred.")
     if variable.support.event_dim > len(variable.shape):
         raise ValueError(
-            f"{name}: the support {variable.support} is one of arrays with {variable.support.event_dim} dimension(s), "
-            f"and the shape is {variable.shape}. Give both, as in (constraints.simplex, (3,))."
+            f"{name}: the support {variable.support} needs arrays with {variable.support.event_dim} dimension(s), "
+            f"but the shape is {variable.shape}. Give both, as in (constraints.simplex, (3,))."
         )
     return variable
 
@@ -121,7 +121,7 @@ def _as_shape(given):
 
 
 def as_structure(values) -> str:
-    """Name the parts of a value, for messages."""
+    """Return the shapes of a value's arrays, as messages show them."""
     if isinstance(values, dict):
         return "{" + ", ".join(f"{name!r}: {jnp.shape(value)}" for name, value in values.items()) + "}"
     return f"an array of shape {jax.tree.leaves(values)[0].shape}"

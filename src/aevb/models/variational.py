@@ -1,4 +1,4 @@
-"""Approximate posteriors without x: named families for a vector of real numbers, and distributions made learnable.
+"""Approximate posteriors without x: named families for a vector of real numbers, and learnable distributions.
 
 Each is an Equinox module that returns a distribution when called, so that its arrays are learned.
 """
@@ -19,7 +19,7 @@ from aevb.arrays import filled
 from aevb.distributions.flow import Flow, starting_flow
 from aevb.errors import WrongTypeError
 
-START_SCALE = 0.1  # narrow: the first draws lie where the log joint was checked to be finite
+START_SCALE = 0.1  # narrow: the first draws are close to the point where the log joint was found to be finite
 
 
 class DiagonalGaussian(eqx.Module):
@@ -39,8 +39,8 @@ class DiagonalGaussian(eqx.Module):
 class FullGaussian(eqx.Module):
     """N(loc, L L^T) for a vector of this size, with L = diag(scale) (I + lower).
 
-    The elements below the diagonal are in units of their row's scale, so that a step means the same for variables of
-    all sizes.
+    The elements below the diagonal are in units of their row's scale, so that a step has the same effect on variables
+    of any size.
     """
 
     loc: Array
@@ -59,7 +59,7 @@ class FullGaussian(eqx.Module):
 
 
 class LowRankGaussian(eqx.Module):
-    """N(loc, S (F F^T + I) S) with S = diag(scale) and F of a few columns, for a vector of this size."""
+    """N(loc, S (F F^T + I) S) for a vector of this size, with S = diag(scale) and an F with few columns."""
 
     loc: Array
     log_scale: Array
@@ -68,7 +68,7 @@ class LowRankGaussian(eqx.Module):
     def __init__(self, size: int, rank: int | None = None):
         rank = min(size, 5) if rank is None else rank
         self.loc, self.log_scale = filled(size, 0), filled(size, np.log(START_SCALE))
-        # Not zero: there F and -F are the same, and the gradient vanishes.
+        # Not zero: F and -F are equivalent, so the gradient vanishes there.
         self.factor = 0.1 * jax.random.normal(jax.random.key(0), (size, rank))
 
     def __call__(self) -> Distribution:
@@ -78,7 +78,7 @@ class LowRankGaussian(eqx.Module):
 
 
 class CouplingFlow(eqx.Module):
-    """A Gaussian bent by coupling layers, see :class:`aevb.distributions.Flow`, for a vector of this size."""
+    """A Gaussian transformed by coupling layers (:class:`aevb.distributions.Flow`), for a vector of this size."""
 
     loc: Array
     log_scale: Array
@@ -103,13 +103,13 @@ POSTERIOR_FAMILIES: dict[str, Callable[[int], eqx.Module]] = {
 
 
 class Learnable(eqx.Module):
-    """A distribution whose parameters are to be learned, from the values that it has.
+    """A distribution whose parameters are learned, starting from their current values.
 
-    The arrays are the parameters without their constraints: the logarithm of a scale, for one. Parameters that several
-    elements share, as the scale in ``Normal(jnp.zeros(3), 1.0)``, become one for each.
+    The arrays are the unconstrained parameters, such as the logarithm of a scale. Parameters that several elements
+    share, such as the scale in ``Normal(jnp.zeros(3), 1.0)``, become separate parameters.
 
     Args:
-        distribution: A NumPyro distribution, perhaps within ``to_event``, ``expand`` or transformations that stay.
+        distribution: A NumPyro distribution, possibly inside ``to_event``, ``expand`` or fixed transformations.
 
     Raises:
         TypeError: It has a parameter without a bijection from real numbers, such as the ends of ``Uniform``.
@@ -130,7 +130,7 @@ class Learnable(eqx.Module):
             event_ndims = distribution.reinterpreted_batch_ndims
             self.base, self.rebuild = Learnable(distribution.base_dist), lambda base: base.to_event(event_ndims)
         elif isinstance(distribution, dist.ExpandedDistribution):
-            # Each element has its own parameters now: the base alone, with as many of them.
+            # Each element has its own parameters now, so the base distribution alone, broadcast, is enough.
             inner = Learnable(_broadcast(distribution.base_dist, distribution.batch_shape))
             self.base, self.rebuild = inner, lambda base: base
         elif type(distribution) is dist.TransformedDistribution:
@@ -158,8 +158,9 @@ def _bijections(distribution):
             bijections[name] = biject_to(distribution.arg_constraints[name])
         except NotImplementedError:
             raise WrongTypeError(
-                f"posterior: the parameter {name!r} of {type(distribution).__name__} cannot be learned from its "
-                "values. Give an Equinox module that returns the distribution, or a named family."
+                f"posterior: the parameter {name!r} of {type(distribution).__name__} cannot be learned: no "
+                "bijection from real numbers is known. Give an Equinox module that returns the distribution, or a "
+                "named family."
             ) from None
     return bijections
 
@@ -179,5 +180,5 @@ def _broadcast(distribution, batch_shape):
 
 def _parameter_names(distribution):
     names = [name for name in distribution.arg_constraints if name in vars(distribution)]
-    # A Gaussian has a Cholesky factor whatever it was made from.
+    # A Gaussian has a Cholesky factor, whichever parameter it was created from.
     return [name for name in names if name not in ("covariance_matrix", "precision_matrix")]

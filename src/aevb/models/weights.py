@@ -20,20 +20,20 @@ from aevb.models.families import limited
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel, conditions
 from aevb.models.parameters import join, split
 
-START_LOG_VARIANCE = -9.0  # narrow: at the start it is the weights' means that learn
+START_LOG_VARIANCE = -9.0  # narrow: at first, mainly the means of the weights are learned
 
 
 class BayesianGenerativeModel(AbstractGenerativeModel):
-    r"""A Gaussian over all weights of a generative model, and the model that is the average over its draws.
+    r"""A Gaussian over all weights of a generative model, and the model averaged over draws of them.
 
     .. math:: q_\phi(\theta) = N(\theta; \mu_\theta, \sigma_\theta^2 I), \quad p_\alpha(\theta) = N(\theta; 0, I),
         \quad p(x, z) = E_{q(\theta)}[p_\theta(z)\, p_\theta(x|z)] \approx \frac{1}{S} \sum_s p_{\theta_s}(x, z)
 
-    Its densities are averages over S draws of the weights, always the same ones: a bound or a log-likelihood of it is
-    one of the posterior predictive.
+    Its densities are averages over S draws of the weights, which are always the same, so its bounds and
+    log-likelihoods are those of the posterior predictive distribution.
 
     Args:
-        mean: The generative model whose weights are the means; also what the weights' fixed surroundings are.
+        mean: A generative model with the means as its weights; everything in it that is not learned stays fixed.
         num_draws: S.
 
     Example:
@@ -46,7 +46,7 @@ class BayesianGenerativeModel(AbstractGenerativeModel):
     """
 
     mean: GenerativeModel
-    log_variance: Any  # like the parameters of the mean; held back where it is read, see `limited`
+    log_variance: Any  # like the parameters of the mean; limited when it is used, see `limited`
     num_draws: int = eqx.field(static=True)
 
     def __init__(self, mean: GenerativeModel, num_draws: int = 20):
@@ -94,12 +94,12 @@ class BayesianGenerativeModel(AbstractGenerativeModel):
 
     @property
     def prior(self) -> Distribution | Callable[..., Distribution]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """p(z): the prior as it is, or the mixture of the S priors if it is learned."""
+        """p(z): the fixed prior, or a mixture of the S priors if it is learned."""
         return self.mean.prior if isinstance(self.mean.prior, Distribution) else self._mixture_of_priors
 
     @property
     def decoder(self) -> Callable[..., Distribution]:
-        """p(x|z), a mixture of the S decoders; with a learned prior, weighted by the density each gives to z."""
+        """p(x|z), a mixture of the S decoders; with a learned prior, weighted by the prior density of z under each."""
         return self._mixture_of_decoders
 
     def log_likelihood(self, x: Any, z: Any) -> Array:
@@ -108,11 +108,11 @@ class BayesianGenerativeModel(AbstractGenerativeModel):
         return jax.nn.logsumexp(jax.nn.log_softmax(self._log_weights(z, *conditions(x))) + log_likelihoods)
 
     def _mixture_of_priors(self, *given):
-        components = self._of_draws(lambda theta: theta.prior(*given))
+        components = self._over_draws(lambda theta: theta.prior(*given))
         return self._mixture(jnp.zeros(self.num_draws), components)
 
     def _mixture_of_decoders(self, z, *given):
-        return self._mixture(self._log_weights(z, *given), self._of_draws(lambda theta: theta.decoder(z, *given)))
+        return self._mixture(self._log_weights(z, *given), self._over_draws(lambda theta: theta.decoder(z, *given)))
 
     def _log_weights(self, z, *given):
         if isinstance(self.mean.prior, Distribution):
@@ -124,7 +124,7 @@ class BayesianGenerativeModel(AbstractGenerativeModel):
         keys = jax.random.split(jax.random.key(0), self.num_draws)
         return jax.vmap(lambda key: self.transform(self.noise(key)))(keys)
 
-    def _of_draws(self, function):
+    def _over_draws(self, function):
         return promote_batch_shape(jax.vmap(function)(self._draws()))
 
     def _mixture(self, log_weights, components):

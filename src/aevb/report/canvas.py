@@ -1,4 +1,4 @@
-"""One look for all pictures: sizes, colours, type, and how they reach the disk."""
+"""The common style of all pictures (sizes, colours, fonts), and writing them to disk."""
 
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from aevb.files import written_whole
 
 DPI = 160
-INK, FAINT, RULE = "#1f2328", "#6e7781", "#d8dee4"  # text, lesser text, thin lines
-# After Petroff, "Accessible color sequences for data visualization" (2021), its greys replaced.
+INK, FAINT, RULE = "#1f2328", "#6e7781", "#d8dee4"  # text, secondary text, thin lines
+# After Petroff, "Accessible color sequences for data visualization" (2021), with its greys replaced.
 COLOURS = (
     "#3f90da",
     "#bd1f01",
@@ -32,7 +32,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, path) -> Path:
-    """Write a figure as PNG, and beside it as SVG, each whole or not at all; return where the PNG is."""
+    """Write a figure as PNG, and next to it as SVG, each atomically; return the path of the PNG."""
     path = Path(path)
     with written_whole(path) as scratch:
         figure.savefig(scratch, format="png", dpi=DPI, metadata={"Software": "aevb"})
@@ -60,7 +60,7 @@ def image_axes(figure: Figure, box: tuple[float, float, float, float]) -> Axes:
 
 
 def write_title(figure: Figure, title: str, subtitle: str = "", left: float = 0.3) -> None:
-    """Write a heading into the top left corner, and a lesser line below it."""
+    """Write a heading in the top left corner, and a subtitle below it."""
     width, height = figure.get_size_inches()
     style: dict[str, Any] = {"ha": "left", "va": "baseline"}
     figure.text(left / width, 1 - 0.40 / height, title, color=INK, fontsize=13, weight="bold", **style)
@@ -68,14 +68,14 @@ def write_title(figure: Figure, title: str, subtitle: str = "", left: float = 0.
 
 
 def tile(images: np.ndarray, columns: int) -> np.ndarray:
-    """Lay images of one shape out in rows, from the top left, without gaps.
+    """Arrange images of one shape in rows, starting at the top left, without gaps.
 
     Args:
         images: (n, height, width).
         columns: Images in a row.
 
     Returns:
-        One image; what remains of the last row is nan.
+        One image; the unused part of the last row is NaN.
 
     Example:
         >>> tile(np.arange(4.0).reshape(4, 1, 1), columns=2)

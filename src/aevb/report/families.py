@@ -19,13 +19,13 @@ _NUM_DRAWS, _NUM_COLUMNS = 4000, 7
 
 
 class _Panel(NamedTuple):
-    """A family, as a function of the one parameter that moves; a vector-valued one shows its first coordinate."""
+    """A family, as a function of the one parameter that varies; for vectors, the first coordinate is shown."""
 
     title: str
     parameter: str
     value: float
     build: Callable[..., dist.Distribution]
-    marginal: Callable[..., dist.Distribution] | None = None  # of the first coordinate, where there are several
+    marginal: Callable[..., dist.Distribution] | None = None  # of the first coordinate, if there are several
 
 
 _IDENTITY = np.eye(2, dtype=np.float32)
@@ -112,8 +112,8 @@ def draw_families(path: Path) -> Path:
     :math:`\partial z / \partial \phi` of the same draws, for the one parameter that the panel names.
 
     Args:
-        path: PNG to write. Folders are made as needed, and an existing picture is replaced only when the new one is
-            complete.
+        path: PNG to write. Folders are created if necessary, and an existing picture is replaced only when the new one
+            is complete.
 
     Returns:
         ``path``.
@@ -127,7 +127,7 @@ def draw_families(path: Path) -> Path:
     )
     title = "Reparameterized families:  z = g(ε; φ),  ε free of φ"
     figure.text(0.025, 0.985, title, fontsize=17, color=INK, va="top")
-    with ThreadPoolExecutor() as pool:  # most of the time goes to the compiler, which leaves Python's lock alone
+    with ThreadPoolExecutor() as pool:  # most of the time is spent in the compiler, which releases the GIL
         draws = [pool.map(_draws_and_gradients, panels) for _, panels in _ROUTES.values()]
         for index, (rows, route, drawn) in enumerate(zip(num_rows, _ROUTES.items(), draws, strict=True)):
             group = groups[index]
@@ -166,7 +166,7 @@ def _draw_panel(
 
 
 def _shown_range(z: np.ndarray) -> tuple[float, float]:
-    """Return the range that holds nearly all draws, or the middle where tails are heavy."""
+    """Return the range that contains nearly all draws, or the middle if the tails are heavy."""
     lowest, first, median, third, highest = np.quantile(z, [0.004, 0.25, 0.5, 0.75, 0.988])
     reach = 4 * (third - first)
     low, high = max(lowest, median - reach), min(highest, median + reach)
@@ -175,7 +175,7 @@ def _shown_range(z: np.ndarray) -> tuple[float, float]:
 
 
 def _draws_and_gradients(panel: _Panel) -> tuple[np.ndarray, np.ndarray]:
-    """Return draws and their derivatives in the parameter, (num_draws,) each."""
+    """Return draws and their derivatives with respect to the parameter, (num_draws,) each."""
 
     @jax.jit
     def evaluate(value, key):

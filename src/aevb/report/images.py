@@ -4,27 +4,27 @@ Paper: Figure 4, Figure 5, App. A.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
+from aevb.fitted import FittedModel, coding, fitted_model, latent_space, with_rows
 from aevb.models import LIKELIHOODS
 from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, write_title
-from aevb.vae import VAE
-from aevb.vae.conventions import returning_arrays
 
 INK_ON_PAPER = "gray_r"  # large values are dark: right for handwriting; "gray" is right for photographs
 
 
-def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cmap: str = INK_ON_PAPER) -> Path:
-    """Draw what the decoder makes of the plane of latent variables, for a model with two and the prior N(0, I).
+def manifold(vae: Any, path, image_shape: tuple[int, int], *, size: int = 20, cmap: str = INK_ON_PAPER) -> Path:
+    """Draw the decoder's output over the latent plane, for a model with two latent variables and the prior N(0, I).
 
     Args:
         vae: A fitted model with ``latent_dim=2``.
-        path: Where the PNG goes.
+        path: Path of the PNG.
         image_shape: (height, width) of a row as an image.
         size: Tiles along each side.
-        cmap: Matplotlib's name of a colour map.
+        cmap: Name of a Matplotlib colour map.
 
     Returns:
         The path.
@@ -34,7 +34,8 @@ def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cm
 
     Paper: Figure 4, App. A.
     """
-    means = vae.manifold(size).reshape(-1, *image_shape)
+    model = fitted_model(vae)
+    means = latent_space.manifold(model, size).reshape(-1, *image_shape)
     whole = tile(means, size)
     width, left, bottom, top = 7.0, 0.62, 0.62, 0.86
     height = width * whole.shape[0] / whole.shape[1]
@@ -42,8 +43,8 @@ def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cm
     subtitle = f"means of p(x|z) at {size} × {size} points that are equally likely under the prior"
     write_title(figure, "The latent plane, decoded", subtitle, left)
     axes = image_axes(figure, (left, bottom, width, height))
-    show(axes, whole, limits_of(vae, means), cmap)
-    # The axes are linear in the Gaussian's CDF; the ticks stand where z has whole values.
+    show(axes, whole, limits_of(model, means), cmap)
+    # The axes are linear in the Gaussian's CDF; the ticks are at integer values of z.
     marks = np.array([-2, -1, 0, 1, 2])
     names = [str(mark).replace("-", "−") for mark in marks]
     shares = ndtr(marks)
@@ -56,36 +57,37 @@ def manifold(vae: VAE, path, image_shape: tuple[int, int], *, size: int = 20, cm
 
 
 def reconstructions(
-    vae: VAE, path, rows: np.ndarray, image_shape: tuple[int, int], *, columns: int = 10, cmap: str = INK_ON_PAPER
+    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, int], *, columns: int = 10, cmap: str = INK_ON_PAPER
 ) -> Path:
-    """Draw images above what the model makes of them: the decoder's mean at the posterior mean.
+    """Draw images above their reconstructions, the decoder's mean at the posterior mean.
 
     Args:
-        vae: A fitted model.
-        path: Where the PNG goes.
+        vae: A fitted model, or its estimator.
+        path: Path of the PNG.
         rows: (n, D), as for ``fit``.
         image_shape: (height, width) of a row as an image.
         columns: Images in a row.
-        cmap: Matplotlib's name of a colour map.
+        cmap: Name of a Matplotlib colour map.
 
     Returns:
         The path.
     """
+    model, rows = with_rows(vae, rows)
     subtitle = "below each image the decoder's mean at its code, the posterior mean of z"
-    originals = as_values(vae, rows)
-    bands = {"original": originals, "reconstruction": returning_arrays(vae).reconstruct(rows)}
-    look = {"image_shape": image_shape, "limits": limits_of(vae, originals), "columns": columns, "cmap": cmap}
+    originals = as_values(model, rows)
+    bands = {"original": originals, "reconstruction": coding.reconstruct(model, rows)}
+    look = {"image_shape": image_shape, "limits": limits_of(model, originals), "columns": columns, "cmap": cmap}
     return pairs(path, bands, "Reconstructions", subtitle, **look)
 
 
 def compare(path, bands: dict[str, np.ndarray], image_shape: tuple[int, int], *, cmap: str = INK_ON_PAPER) -> Path:
-    """Draw several versions of the same grey images, in [0, 1], below each other; what is missing (NaN) is grey.
+    """Draw several versions of the same grey images, in [0, 1], below each other; missing values (NaN) are grey.
 
     Args:
-        path: Where the PNG goes.
-        bands: (n, D) by name: the versions.
+        path: Path of the PNG.
+        bands: The versions by name, (n, D) each.
         image_shape: (height, width) of a row as an image.
-        cmap: Matplotlib's name of a colour map.
+        cmap: Name of a Matplotlib colour map.
 
     Returns:
         The path.
@@ -108,14 +110,14 @@ def pairs(
     """Draw several versions of the same images below each other.
 
     Args:
-        path: Where the PNG goes.
-        bands: (n, D) by name: the versions.
-        title: Of the picture.
-        subtitle: Below it.
+        path: Path of the PNG.
+        bands: The versions by name, (n, D) each.
+        title: Title of the picture.
+        subtitle: Line below the title.
         image_shape: (height, width) of a row as an image.
         limits: Values at the two ends of the colour map.
         columns: Images in a row.
-        cmap: Matplotlib's name of a colour map.
+        cmap: Name of a Matplotlib colour map.
 
     Returns:
         The path.
@@ -140,40 +142,40 @@ def pairs(
 
 
 def samples(
-    vae: VAE, path, image_shape: tuple[int, int], *, size: int = 10, seed: int = 0, cmap: str = INK_ON_PAPER
+    vae: Any, path, image_shape: tuple[int, int], *, size: int = 10, seed: int = 0, cmap: str = INK_ON_PAPER
 ) -> Path:
-    """Draw new images: the means of p(x|z) for z drawn from the prior, and beside them draws from p(x|z) at the same z.
+    """Draw new images: means of p(x|z) for z drawn from the prior and, next to them, draws from p(x|z) at the same z.
 
-    A Bernoulli model of grey levels has more means instead: its draws are black and white, which says nothing of grey.
+    For a Bernoulli model of grey levels, more means are shown instead: its draws would be black and white.
 
     Args:
-        vae: A fitted model.
-        path: Where the PNG goes.
+        vae: A fitted model, or its estimator.
+        path: Path of the PNG.
         image_shape: (height, width) of a row as an image.
         size: Images along each side of the two panels.
-        seed: Of the draws.
-        cmap: Matplotlib's name of a colour map.
+        seed: Random seed of the draws.
+        cmap: Name of a Matplotlib colour map.
 
     Returns:
         The path.
 
     Paper: Figure 5, App. A.
     """
-    vae = returning_arrays(vae)
-    count, are_levels = size**2, vae.likelihood_ == "bernoulli" and vae.dispersion_ < 1
-    means = vae.sample(2 * count, mean=True, random_state=seed).reshape(-1, *image_shape)
+    model = fitted_model(vae)
+    count, are_levels = size**2, model.likelihood == "bernoulli" and model.dispersion < 1
+    means = coding.sample(model, 2 * count, mean=True, random_state=seed).reshape(-1, *image_shape)
     panels = {
         "means of p(x|z)": means[:count],
         "means at other z: draws of grey levels would be black and white": means[count:],
     }
     if not are_levels:
-        draws = vae.sample(count, random_state=seed).reshape(-1, *image_shape)
+        draws = coding.sample(model, count, random_state=seed).reshape(-1, *image_shape)
         panels = {"means of p(x|z)": means[:count], "draws from p(x|z), at the same z": draws}
-    limits = limits_of(vae, means)
+    limits = limits_of(model, means)
     width, left, space, bottom, top = 4.2, 0.3, 0.4, 0.3, 1.2
     height = width * image_shape[0] / image_shape[1]
     figure = new_figure(2 * left + 2 * width + space, bottom + height + top)
-    write_title(figure, "New images from the model", f"z drawn from the prior; {vae.latent_dim_} latent variables")
+    write_title(figure, "New images from the model", f"z drawn from the prior; {model.latent_dim} latent variables")
     for place, (name, images) in enumerate(panels.items()):
         axes = image_axes(figure, (left + place * (width + space), bottom, width, height))
         show(axes, tile(images, size), limits, cmap)
@@ -182,33 +184,34 @@ def samples(
 
 
 def sheet(
-    vae: VAE, path, rows: np.ndarray, image_shape: tuple[int, int], *, columns: int = 10, cmap: str = INK_ON_PAPER
+    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, int], *, columns: int = 10, cmap: str = INK_ON_PAPER
 ) -> Path:
-    """Draw rows as images, from the top left, without words.
+    """Draw rows as images, starting at the top left, without text.
 
     Args:
         vae: The model that they come from.
-        path: Where the PNG goes.
-        rows: (n, D), in the units that the decoder speaks.
+        path: Path of the PNG.
+        rows: (n, D), in the decoder's units.
         image_shape: (height, width) of a row as an image.
         columns: Images in a row.
-        cmap: Matplotlib's name of a colour map.
+        cmap: Name of a Matplotlib colour map.
 
     Returns:
         The path.
     """
+    model = fitted_model(vae)
     images = _apart(np.asarray(rows).reshape(-1, *image_shape))
     columns = min(columns, len(images))
     whole = tile(images, columns)
     width = 0.7 * columns
     height = width * whole.shape[0] / whole.shape[1]
     figure = new_figure(width, height)
-    show(image_axes(figure, (0, 0, width, height)), whole, limits_of(vae, rows), cmap)
+    show(image_axes(figure, (0, 0, width, height)), whole, limits_of(model, rows), cmap)
     return save(figure, path)
 
 
 def _apart(images):
-    """Return images with an empty line of pixels at the right and below."""
+    """Return images with an empty line of pixels on the right and at the bottom."""
     return np.pad(np.asarray(images, float), ((0, 0), (0, 1), (0, 1)), constant_values=np.nan)
 
 
@@ -217,14 +220,13 @@ def show(axes, sheet, limits, cmap) -> None:
     axes.imshow(sheet, cmap=cmap, vmin=limits[0], vmax=limits[1], interpolation="nearest", aspect="auto")
 
 
-def as_values(vae: VAE, rows: np.ndarray) -> np.ndarray:
+def as_values(model: FittedModel, rows: np.ndarray) -> np.ndarray:
     """Return rows in the units that the decoder speaks."""
-    rows = np.asarray(rows)
-    return rows * np.float32(vae.scale_) if rows.dtype == np.uint8 else rows
+    return model.matrix.levels(np.asarray(rows))
 
 
-def limits_of(vae: VAE, images: np.ndarray) -> tuple[float, float]:
+def limits_of(model: FittedModel, images: np.ndarray) -> tuple[float, float]:
     """Return the values at the two ends of the colour map."""
-    if LIKELIHOODS[vae.likelihood_].unit_interval or vae.scale_ != 1:  # in which bytes are grey levels
+    if LIKELIHOODS[model.likelihood].unit_interval or model.matrix.scale != 1:  # in which bytes are grey levels
         return 0.0, 1.0
     return float(images.min()), float(images.max())

@@ -1,4 +1,4 @@
-"""What a report warns of: models that are worse than simple ones, or that ignore their latent variables."""
+"""The warnings in a report: models that are worse than simple ones, or that ignore their latent variables."""
 
 import math
 
@@ -26,8 +26,8 @@ def judge(metrics: dict) -> list[str]:
     units = metrics["active_units"]
     if units["value"] == 0:
         found.append(
-            "No latent variable is active: the codes do not depend on the data, so they say nothing about it, and the "
-            "model is one of independent columns. Train again with another seed or for longer."
+            "No latent variable is active: the codes do not depend on the data, and the model treats the columns as "
+            "independent. Train again with another seed or for longer."
         )
     return found
 
@@ -38,7 +38,7 @@ def own_value(metrics: dict) -> dict:
 
 
 def written(value: float, digits: int = 1) -> str:
-    """Return a number for people: with few digits, and an exponent if it is huge.
+    """Return a number as text: with few digits, and an exponent if it is huge.
 
     Example:
         >>> written(-1234.56), written(-1.7e10)
@@ -52,7 +52,8 @@ def _reference(metrics):
     if "baselines" in metrics:
         return metrics["held_out_log_likelihood"], metrics["baselines"]["models"]["independent columns"]["value"]
     comparison = metrics.get("comparison", {})
-    value = comparison.get("independent_pixels", comparison.get("independent_gaussians"))
+    names = ("independent_pixels", "independent_gaussians", "independent_columns")
+    value = next((comparison[name] for name in names if name in comparison), None)
     return None if value is None else (own_value(metrics), value)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from aevb.fitted import fitted_model
 from aevb.report.canvas import COLOURS, INK, RULE, new_figure, plot_axes, save, write_title
-from aevb.vae import VAE
 
 _CURVES = {"training": ("", COLOURS[0]), "held out": ("validation_", COLOURS[1])}  # prefix of the columns, colour
 _TERMS = {"reconstruction": "Reconstruction, E log p(x|z)", "kl_divergence": "KL(q(z|x) ‖ p(z))"}
@@ -16,23 +16,24 @@ _TERMS = {"reconstruction": "Reconstruction, E log p(x|z)", "kl_divergence": "KL
 _SMALL: dict[str, Any] = {"fontsize": 9, "va": "top"}
 
 
-def learning_curve(vae: VAE, path) -> Path:
-    """Draw the bound and its two terms against the training samples seen, of training rows and of held-out rows.
+def learning_curve(vae: Any, path) -> Path:
+    """Draw the bound and its two terms against the number of training samples, for training and held-out rows.
 
     Args:
-        vae: A fitted model.
-        path: Where the PNG goes.
+        vae: A fitted model, or its estimator.
+        path: Path of the PNG.
 
     Returns:
         The path.
     """
-    history = vae.history_
+    model = fitted_model(vae)
+    history = model.record.history
     column = "lower_bound" if "lower_bound" in history[0] else "log_joint"  # of Monte Carlo EM, which has no bound
     terms = [name for name in _TERMS if _columns(history, name)]
     below = 2.55 if terms else 0.0
     figure = new_figure(7.2, 4.6 + below)
     subtitle = "nats per row; the training curve is the average over each epoch, while the parameters change"
-    write_title(figure, _title(vae, column), subtitle)
+    write_title(figure, _title(model, column), subtitle)
     axes = plot_axes(figure, (0.78, 0.62 + below, 5.5, 3.1))
     _draw(axes, history, column)
     _mark_best(axes, history)
@@ -48,11 +49,11 @@ def learning_curve(vae: VAE, path) -> Path:
     return save(figure, path)
 
 
-def _title(vae, column):
+def _title(model, column):
     if column == "log_joint":
         return "log p(x, z) during training"
-    if getattr(vae, "estimator_", None) == "importance":
-        return f"Importance-weighted bound (L = {vae.num_samples}) during training"
+    if getattr(model, "estimator_", None) == "importance":
+        return f"Importance-weighted bound (L = {model.arguments.num_samples}) during training"
     return "Lower bound during training"
 
 
@@ -72,7 +73,7 @@ def _draw(axes: Axes, history, name):
     for _, values, colour in curves:
         axes.plot(seen, values, color=colour, linewidth=1.8, marker="o" if len(seen) == 1 else None, markersize=4)
     if len(curves) == 2:
-        # The first epoch's average includes its first steps, far from all else: that curve comes in from there.
+        # The first epoch's average includes its first steps, far from everything else: it may lie outside of the axes.
         (_, training, _), (_, held_out, _) = curves
         low, high = min(held_out + training[1:]), max(held_out + training[1:])
         margin = max(0.08 * (high - low), 0.02 * abs(high), 1e-3)
@@ -85,7 +86,7 @@ def _draw(axes: Axes, history, name):
 
 
 def _mark_best(axes, history):
-    """Mark the epoch whose parameters were kept; above a rising curve and to its left there is room."""
+    """Mark the epoch whose parameters were kept; there is room above a rising curve and to its left."""
     for _, bounds, colour in _columns(history, "lower_bound")[1:]:
         best = int(np.argmax(bounds))
         axes.plot(history[best]["samples"], bounds[best], "o", color=colour, markersize=7, markeredgecolor="white")
@@ -95,7 +96,7 @@ def _mark_best(axes, history):
 
 
 def _name_ends(axes, history, column):
-    """Write each curve's name at its end, apart from each other."""
+    """Write each curve's name at its end, without overlaps."""
     points_per_pixel = 72 / axes.figure.dpi
     x, last = history[-1]["samples"], np.inf
     names = {} if column == "lower_bound" else {"training": "at samples"}

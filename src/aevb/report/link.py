@@ -1,4 +1,4 @@
-"""The line of a report that links to the interactive page beside it, if there is one."""
+"""The line of a report that links to the interactive page in the same folder, if there is one."""
 
 import html
 import re
@@ -14,7 +14,7 @@ _LINK = (
 
 
 def explorer_line(folder: Path, no_page: str = "") -> str:
-    """Return the line as HTML: a link if `explorer.html` is in the folder, else why there is no page, if given."""
+    """Return the line as HTML: a link if `explorer.html` is in the folder, otherwise why there is no page, if given."""
     line = f'<p class="note">There is no interactive page: {html.escape(no_page)}</p>' if no_page else ""
     return f"<!-- explorer -->{_LINK if (folder / 'explorer.html').exists() else line}<!-- /explorer -->"
 

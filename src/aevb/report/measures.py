@@ -1,12 +1,12 @@
-"""The numbers in a report, each with how it was computed."""
+"""The numbers in a report, and how each was computed."""
 
 import jax
 import numpy as np
 
-from aevb.data.checks import minus
 from aevb.data.kinds import discrete_columns, sample_rows
 from aevb.data.run_data import RunData
 from aevb.explorer.active import active_latents
+from aevb.fitted import FittedModel, coding, likelihoods
 from aevb.inference.baselines import fit_baselines, is_comparable
 from aevb.inference.diagnostics import THRESHOLD, posterior_collapse
 from aevb.inference.result import LogLikelihood
@@ -14,88 +14,95 @@ from aevb.models import LIKELIHOODS, has_real_support
 from aevb.report.images import as_values
 from aevb.report.judgement import judge
 from aevb.report.nearest import nearest_rows
-from aevb.report.references import grey_level_ceiling, independent_gaussians, independent_pixels
-from aevb.vae import VAE
+from aevb.report.references import grey_level_ceiling, independent_columns, independent_gaussians, independent_pixels
+from aevb.report.some_rows import some
+from aevb.report.table_measures import measure_table
 
 NUM_SAMPLES = 10  # L of the held-out bound
-MAX_ROWS = 10_000  # that a bound is averaged over
 # Rows for log p(x): as many values as in 100 images of MNIST, at least 100 rows and at most 1,000.
 LIKELIHOOD_VALUES, LIKELIHOOD_ROWS, LIKELIHOOD_SAMPLES = 78_400, (100, 1000), 500
 NEAREST_ROWS = 100
 UNIT = "nats per row"
 
 
-def measure(vae: VAE, run_data: RunData, seed: int) -> dict:
+def measure(model: FittedModel, run_data: RunData, seed: int) -> dict:
     """Return the contents of `metrics.json`, except for versions and machine.
 
     Args:
-        vae: The model.
-        run_data: Its data. Without training rows, what needs them is left out.
-        seed: Of the run.
+        model: The model.
+        run_data: Its data. Without training rows, the numbers that need them are left out.
+        seed: Random seed of the run.
     """
-    origin = {"unit": unit(vae, run_data), "split": run_data.split, "binarization": run_data.binarization, "seed": seed}
+    origin = {
+        "unit": unit(model, run_data),
+        "split": run_data.split,
+        "binarization": run_data.binarization,
+        "seed": seed,
+    }
     metrics: dict = {}
-    if vae.recognition_ is not None:
-        metrics["held_out_lower_bound"] = lower_bound(vae, run_data.test) | origin
+    if model.recognition is not None:
+        metrics["held_out_lower_bound"] = lower_bound(model, run_data.test) | origin
         if len(run_data.train):
-            metrics["training_lower_bound"] = lower_bound(vae, some(run_data.train, len(run_data.test))) | origin
+            metrics["training_lower_bound"] = lower_bound(model, some(run_data.train, len(run_data.test))) | origin
             num_rows = metrics["training_lower_bound"]["rows"]
             metrics["training_lower_bound"]["split"] = f"{num_rows:,} of the training rows"
     rows = likelihood_rows(run_data.test)
-    estimate = _estimate(vae, rows)
-    metrics["held_out_log_likelihood"] = _described(vae, rows, estimate) | origin
+    estimate = _estimate(model, rows)
+    metrics["held_out_log_likelihood"] = _described(model, rows, estimate) | origin
     if len(run_data.train):
-        metrics["comparison"] = _comparison(vae, run_data, rows if vae.recognition_ is None else some(run_data.test))
-        metrics |= _baselines(vae, run_data, rows, estimate.values, seed)
-    metrics["active_units"] = _active(vae, run_data)
+        metrics["comparison"] = _comparison(model, run_data, rows if model.recognition is None else some(run_data.test))
+        metrics |= _baselines(model, run_data, rows, estimate.values, seed)
+    metrics["active_units"] = _active(model, run_data)
     if run_data.dataset.image_shape and len(run_data.train):
-        metrics["nearest_training_row"] = _nearest(vae, run_data, seed)
+        metrics["nearest_training_row"] = _nearest(model, run_data, seed)
+    if model.is_table:
+        metrics |= measure_table(model, run_data, seed)
     metrics |= {
         "data": run_data.dataset.name,
-        "likelihood": vae.likelihood_,
-        "epochs": vae.history_[-1]["epoch"],
-        "stopped_because": vae.stopped_because_,
-        "refit_epochs": vae.refit_epochs_,
-        "training_seconds": vae.history_[-1]["seconds"],
+        "likelihood": model.likelihood,
+        "epochs": model.record.history[-1]["epoch"],
+        "stopped_because": model.record.stopped_because,
+        "refit_epochs": model.record.refit_epochs,
+        "training_seconds": model.record.history[-1]["seconds"],
     }
     return metrics | {"warnings": judge(metrics)}
 
 
-def lower_bound(vae: VAE, rows: np.ndarray) -> dict:
+def lower_bound(model: FittedModel, rows: np.ndarray) -> dict:
     """Return the average bound of rows, its two terms, and its standard error over the rows."""
     rows = some(rows)
-    bounds, *terms = (np.asarray(term, np.float64) for term in vae._bound_terms(rows, NUM_SAMPLES))
+    bounds, *terms = (np.asarray(term, np.float64) for term in likelihoods.lower_bound_terms(model, rows, NUM_SAMPLES))
     found = {"value": float(bounds.mean()), "std_error": _std_error(bounds), "median": float(np.median(bounds))}
     found |= {name: float(term.mean()) for name, term in zip(("reconstruction", "kl_divergence"), terms, strict=True)}
-    estimator = "sgvb-b" if vae.estimator_ == "sgvb-b" else "sgvb-a"  # also if another bound was maximized
+    estimator = "sgvb-b" if model.estimator == "sgvb-b" else "sgvb-a"  # also if another bound was maximized
     return found | {"rows": len(rows), "estimator": estimator, "num_samples": NUM_SAMPLES}
 
 
 def log_likelihood(
-    vae: VAE, rows: np.ndarray, method: str | None = None, num_samples: int = LIKELIHOOD_SAMPLES
+    model: FittedModel, rows: np.ndarray, method: str | None = None, num_samples: int = LIKELIHOOD_SAMPLES
 ) -> dict:
-    """Return the average log p(x) of rows with its errors, and its distance from the bound of the same rows.
+    """Return the average log p(x) of rows with its errors, and the gap to the bound of the same rows.
 
     There are two errors: from the choice of rows, and from the sampling of z.
 
     Args:
-        vae: The model.
+        model: The model.
         rows: (n, D).
-        method: See :meth:`aevb.VAE.log_likelihood`; None for ``"laplace"``, or where z is not all real numbers
-            ``"importance"``. Measured on the 2-D model of `aevb demo` with 500 samples, "laplace" differs from
+        method: See :meth:`aevb.VAE.log_likelihood`; None for ``"laplace"``, or ``"importance"`` if z cannot be any
+            real vector. Measured on the 2-D model of `aevb demo` with 500 samples, "laplace" differs from
             quadrature by 0.002 nats on average and 0.02 per row; "importance" by 0.5 and 2.0.
-        num_samples: Of z.
+        num_samples: Number of draws of z.
     """
-    return _described(vae, rows, _estimate(vae, rows, method, num_samples))
+    return _described(model, rows, _estimate(model, rows, method, num_samples))
 
 
-def _estimate(vae, rows, method=None, num_samples=LIKELIHOOD_SAMPLES) -> LogLikelihood:
+def _estimate(model, rows, method=None, num_samples=LIKELIHOOD_SAMPLES) -> LogLikelihood:
     if method is None:
-        method = "laplace" if has_real_support(vae.generative_.latent_distribution()) else "importance"
-    return vae.log_likelihood(rows, method=method, num_samples=num_samples)
+        method = "laplace" if has_real_support(model.generative.latent_distribution()) else "importance"
+    return likelihoods.log_likelihood(model, rows, method=method, num_samples=num_samples)
 
 
-def _described(vae, rows, estimate):
+def _described(model, rows, estimate):
     found = {
         "value": estimate.mean,
         "std_error": _std_error(estimate.values),
@@ -106,17 +113,12 @@ def _described(vae, rows, estimate):
         "estimator": f"{estimate.method}, {estimate.effort}",
         "warnings": list(estimate.warnings),
     }
-    if vae.recognition_ is not None:
-        bounds = np.asarray(vae._bound_terms(rows, NUM_SAMPLES).lower_bound, np.float64)
+    if model.recognition is not None:
+        bounds = np.asarray(likelihoods.lower_bound_terms(model, rows, NUM_SAMPLES).lower_bound, np.float64)
         gaps = np.asarray(estimate.values, np.float64) - bounds
         found |= {"lower_bound": float(bounds.mean()), "gap": float(gaps.mean()), "gap_std_error": _std_error(gaps)}
         found["gap_is_within_error"] = bool(abs(found["gap"]) <= 2 * found["gap_std_error"])
     return found
-
-
-def some(rows: np.ndarray, most: int = MAX_ROWS) -> np.ndarray:
-    """Return at most that many rows, evenly spread over a matrix."""
-    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 def likelihood_rows(rows: np.ndarray) -> np.ndarray:
@@ -124,42 +126,43 @@ def likelihood_rows(rows: np.ndarray) -> np.ndarray:
     return some(rows, int(np.clip(LIKELIHOOD_VALUES // rows.shape[1], *LIKELIHOOD_ROWS)))
 
 
-def unit(vae: VAE, run_data: RunData) -> str:
-    """Return in what the numbers are: of a density, also in which units of x, since others shift it."""
-    if not is_density(vae):
+def unit(model: FittedModel, run_data: RunData) -> str:
+    """Return the unit of the numbers; for a density it includes the units of x, on which the numbers depend."""
+    if model.is_table:
+        return f"{UNIT}, numbers in the units of the data"
+    if not is_density(model):
         return UNIT
     of_x = "x in [0, 1]" if run_data.binarization == "grey" else "x in the units of the data"
     return f"{UNIT}, density of {of_x}"
 
 
-def is_density(vae: VAE) -> bool:
+def is_density(model: FittedModel) -> bool:
     """Whether p(x|z) is a density of real numbers, by a network of aevb or the user's own."""
-    if vae.decoder is None:
-        return LIKELIHOODS[vae.likelihood_].density
-    z = vae.generative_.latent_distribution().sample(jax.random.key(0))
-    return not _generative(vae).decoder(z).support.is_discrete
+    if model.arguments.decoder is None:
+        return LIKELIHOODS[model.likelihood].density
+    z = model.generative.latent_distribution().sample(jax.random.key(0))
+    return not model.point_generative.decoder(z).support.is_discrete
 
 
-def _generative(vae):
-    """Return p(z) p(x|z); of a posterior over the weights, at their means."""
-    return vae.generative_.mean if vae._learner_kind.has_weight_posterior else vae.generative_
-
-
-def _comparison(vae, run_data, rows):
-    train, rows = as_values(vae, run_data.train), as_values(vae, rows)
-    if is_density(vae):
+def _comparison(model, run_data, rows):
+    if model.is_table:
+        return {"independent_columns": float(np.mean(independent_columns(model.format.model_columns, rows)))}
+    train, rows = as_values(model, run_data.train), as_values(model, rows)
+    if is_density(model):
         return {"independent_gaussians": independent_gaussians(train, rows)}
-    if vae.decoder is not None:
-        return {}  # counts or categories, perhaps
+    if model.arguments.decoder is not None or LIKELIHOODS[model.likelihood].counts:
+        return {}  # these references are for binary data and grey levels
     return {"independent_pixels": independent_pixels(train, rows), "grey_level_ceiling": grey_level_ceiling(rows)}
 
 
-def _baselines(vae, run_data, rows, own, seed):
+def _baselines(model, run_data, rows, own, seed):
     """Return log p(x) of the same rows under simple models, for small tables of numbers, else nothing."""
-    train = as_values(vae, run_data.train)
-    if not (is_density(vae) and run_data.num_train == len(train) and is_comparable(train)):
+    if model.is_table:
         return {}
-    found = fit_baselines(train, as_values(vae, rows), num_factors=vae.latent_dim_, seed=seed)
+    train = as_values(model, run_data.train)
+    if not (is_density(model) and run_data.num_train == len(train) and is_comparable(train)):
+        return {}
+    found = fit_baselines(train, as_values(model, rows), num_factors=model.latent_dim, seed=seed)
     values = {
         name: {
             "value": found.means[name],
@@ -171,30 +174,30 @@ def _baselines(vae, run_data, rows, own, seed):
         for name, values in found.values.items()
     }
     num_discrete = len(discrete_columns(sample_rows(train)))
-    facts = {"rows": len(rows), "unit": unit(vae, run_data), "discrete_columns": num_discrete}
+    facts = {"rows": len(rows), "unit": unit(model, run_data), "discrete_columns": num_discrete}
     return {"baselines": {"models": values, **facts}}
 
 
-def _active(vae, run_data):
-    found = active_latents(vae, run_data)
+def _active(model, run_data):
+    found = active_latents(model, run_data)
     return {
         "value": found.num_active,
-        "of": vae.latent_dim_,
+        "of": model.latent_dim,
         "variances": [float(variance) for variance in found.variance],
         "threshold": THRESHOLD,
-        **_information(vae, some(run_data.test, 1000)),
+        **_information(model, some(run_data.test, 1000)),
         "binarization": run_data.binarization,
     }
 
 
-def _information(vae, rows):
-    """Return the average KL(q(z_j|x) || p(z_j)) of each latent variable, where these are independent given x."""
-    if not vae._learner_kind.needs_encoder:
+def _information(model, rows):
+    """Return the average KL(q(z_j|x) || p(z_j)) of each latent variable, if they are independent given x."""
+    rows = rows[~model.with_holes(rows)]
+    if not model.learner.needs_encoder or not len(rows):
         return {}
+    x = model.source(rows).take(np.arange(len(rows))) if model.is_table else model.matrix.as_read(rows)
     try:
-        divergence = posterior_collapse(
-            _generative(vae), vae.recognition_, minus(as_values(vae, rows), vae.offset_)
-        ).divergence
+        divergence = posterior_collapse(model.point_generative, model.recognition, x).divergence
     except (ValueError, NotImplementedError):
         return {}
     most = np.cumsum(np.sort(divergence)[::-1])
@@ -204,12 +207,12 @@ def _information(vae, rows):
     }
 
 
-def _nearest(vae, run_data, seed):
+def _nearest(model, run_data, seed):
     """Return how far new and held-out images are from the training images."""
-    scale = float(vae.scale_) if run_data.train.dtype == np.uint8 else 1.0
+    scale = model.matrix.scale_of(run_data.train)
     new, held_out = (
-        vae.sample(NEAREST_ROWS, mean=True, random_state=seed),
-        as_values(vae, some(run_data.test, NEAREST_ROWS)),
+        coding.sample(model, NEAREST_ROWS, mean=True, random_state=seed),
+        as_values(model, some(run_data.test, NEAREST_ROWS)),
     )
     return {
         "samples": float(np.median(nearest_rows(new, run_data.train, scale).distances)),

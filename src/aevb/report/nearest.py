@@ -1,20 +1,20 @@
-"""Is the model memorizing? Its samples beside the training images that are nearest to them."""
+"""Is the model memorizing? Its samples next to the nearest training images."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from aevb.fitted import FittedModel, coding
 from aevb.report.images import INK_ON_PAPER, as_values, limits_of, pairs
-from aevb.vae import VAE
 
 _BLOCK = 2000  # training rows at a time
 
 
 class Neighbours(NamedTuple):
-    """Rows, the training rows nearest to them, and how far these are."""
+    """The nearest training rows of some rows, and their distances."""
 
-    places: np.ndarray  # (n,), numbers of training rows
+    places: np.ndarray  # (n,), indices of training rows
     distances: np.ndarray  # (n,), Euclidean
 
 
@@ -24,7 +24,7 @@ def nearest_rows(rows: np.ndarray, train: np.ndarray, scale: float = 1.0) -> Nei
     Args:
         rows: (n, D).
         train: (N, D).
-        scale: What the training rows are multiplied by.
+        scale: Factor for the training rows.
 
     Example:
         >>> nearest_rows(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]])).distances
@@ -44,7 +44,7 @@ def nearest_rows(rows: np.ndarray, train: np.ndarray, scale: float = 1.0) -> Nei
 
 
 def nearest_images(
-    vae: VAE,
+    model: FittedModel,
     path,
     train: np.ndarray,
     image_shape: tuple[int, int],
@@ -53,23 +53,23 @@ def nearest_images(
     seed: int = 0,
     cmap: str = INK_ON_PAPER,
 ) -> Path:
-    """Draw new images above the training images that are nearest to them.
+    """Draw new images above their nearest training images.
 
     Args:
-        vae: A fitted model.
-        path: Where the PNG goes.
-        train: (N, D), the rows that were learned from.
+        model: A fitted model, or its estimator.
+        path: Path of the PNG.
+        train: (N, D), the training rows.
         image_shape: (height, width) of a row as an image.
-        size: Images in a row, of which there are two.
-        seed: Of the draws.
-        cmap: Matplotlib's name of a colour map.
+        size: Number of new images.
+        seed: Random seed of the draws.
+        cmap: Name of a Matplotlib colour map.
 
     Returns:
         The path.
     """
-    means = vae.sample(2 * size, mean=True, random_state=seed)
-    scale = float(vae.scale_) if train.dtype == np.uint8 else 1.0
-    found = as_values(vae, train[nearest_rows(means, train, scale).places])
-    subtitle = "below each new image (a mean of p(x|z)) the training image nearest to it"
-    look = {"image_shape": image_shape, "limits": limits_of(vae, means), "columns": size, "cmap": cmap}
+    means = coding.sample(model, 2 * size, mean=True, random_state=seed)
+    scale = model.matrix.scale_of(train)
+    found = as_values(model, train[nearest_rows(means, train, scale).places])
+    subtitle = "below each new image (a mean of p(x|z)): the nearest training image"
+    look = {"image_shape": image_shape, "limits": limits_of(model, means), "columns": size, "cmap": cmap}
     return pairs(path, {"new": means, "nearest": found}, "Is it memorizing?", subtitle, **look)

@@ -9,12 +9,12 @@ from typing import Any
 from aevb import runs
 from aevb.data.run_data import RunData
 from aevb.files import written_whole
+from aevb.fitted import FittedModel
 from aevb.report.judgement import own_value, written
 from aevb.report.link import explorer_line
 from aevb.report.measures import UNIT, is_density
 from aevb.report.pictures import PICTURES
 from aevb.training.budget import batch_size_for
-from aevb.vae import VAE
 
 _ENDINGS = {
     "converged": "the held-out bound stopped improving",
@@ -25,30 +25,34 @@ _ENDINGS = {
     "failed": "reading the data failed",
 }
 _BINARIZATIONS = {
-    "grey": "grey levels, each counting as the probability that its pixel is 1",
+    "grey": "grey levels, each treated as the probability that its pixel is 1",
     "static": "binary draws of the grey levels, made once",
-    "dynamic": "binary draws of the grey levels, fresh in each epoch; held-out rows are drawn once",
+    "dynamic": "binary draws of the grey levels, new in each epoch; held-out rows are drawn once",
     "threshold": "grey levels above 0.5 as 1, others as 0",
     "binary": "zeros and ones, as given",
     "none": "numbers, as given",
 }
+_TABLE = "columns of different kinds, each with a family of its own; missing entries are integrated out"
 _REFERENCES = {
     "independent_pixels": "independent pixels, no latent variables",
     "independent_gaussians": "independent Gaussian columns, no latent variables",
+    "independent_columns": "independent columns, no latent variables",
     "grey_level_ceiling": "upper limit: the most that these grey levels allow",
 }
 
 
-def render_report(folder: Path, vae: VAE, run_data: RunData, metrics: dict, pictures: list[str], **origin: str) -> Path:
+def render_report(
+    folder: Path, model: FittedModel, run_data: RunData, metrics: dict, pictures: list[str], **origin: str
+) -> Path:
     """Write `report.html`.
 
     Args:
-        folder: Where it goes; the pictures are there already, and `config.toml` if it is the folder of a run.
-        vae: The model.
+        folder: Folder of the report; it already contains the pictures, and `config.toml` if it is a run folder.
+        model: The model.
         run_data: Its data.
         metrics: See :func:`aevb.report.measures.measure`.
         pictures: Names of the pictures, see :func:`aevb.report.pictures.draw_pictures`.
-        origin: The ``command`` that made the run, and why there is ``no_page`` to explore it, if there is a reason.
+        origin: The ``command`` that created the run, and, as ``no_page``, why there is no interactive page, if so.
 
     Returns:
         The path of the report.
@@ -58,14 +62,14 @@ def render_report(folder: Path, vae: VAE, run_data: RunData, metrics: dict, pict
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = lambda value, digits=1: written(value, digits).replace("-", "−")
     template = environment.from_string(files("aevb.report").joinpath("report.html").read_text(encoding="utf-8"))
-    page = template.render(_facts(folder, vae, run_data, metrics, pictures, **origin))
+    page = template.render(_facts(folder, model, run_data, metrics, pictures, **origin))
     with written_whole(folder / "report.html") as scratch:
         scratch.write_text(page, encoding="utf-8")
     return folder / "report.html"
 
 
 def ranking(metrics: dict) -> tuple[str, list[dict]]:
-    """Return this model among simple ones, worst first, all on the same rows, and what the numbers are."""
+    """Return a title, and this model among simple ones, worst first, all evaluated on the same rows."""
     models = {}
     if "baselines" in metrics:
         own, title = metrics["held_out_log_likelihood"], "log p(x)"
@@ -94,7 +98,7 @@ def number_of_digits(metrics: dict) -> int:
     return 2 if abs(metrics["held_out_log_likelihood"]["value"]) < 100 else 1
 
 
-def _facts(folder, vae, run_data, metrics, pictures, command="", no_page="") -> dict[str, Any]:
+def _facts(folder, model, run_data, metrics, pictures, command="", no_page="") -> dict[str, Any]:
     config = folder / "config.toml"
     title, entries = ranking(metrics)
     return {
@@ -105,15 +109,15 @@ def _facts(folder, vae, run_data, metrics, pictures, command="", no_page="") -> 
         "num_test": len(run_data.test),
         "held_out": "held-out" if run_data.num_train else "given",
         "split": run_data.split,
-        "binarization": _BINARIZATIONS[run_data.binarization],
-        "model": vae,
-        "decoder": _decoder(vae),
-        "encoder": _encoder(vae),
-        "optimizer": vae.optimizer if isinstance(vae.optimizer, str) else "an optax optimizer",
-        "batches": f"batches of {_batch_size(vae)} rows",
-        "is_density": is_density(vae),
-        "is_grey": run_data.binarization == "grey" and not is_density(vae),
-        "ending": f"{_ENDINGS.get(vae.stopped_because_, vae.stopped_because_)}{_refit(vae)}",
+        "binarization": _TABLE if model.is_table else _BINARIZATIONS[run_data.binarization],
+        "model": model,
+        "decoder": _decoder(model),
+        "encoder": _encoder(model),
+        "optimizer": model.arguments.optimizer if isinstance(model.arguments.optimizer, str) else "an optax optimizer",
+        "batches": f"batches of {_batch_size(model)} rows",
+        "is_density": is_density(model),
+        "is_grey": run_data.binarization == "grey" and not is_density(model),
+        "ending": f"{_ENDINGS.get(model.record.stopped_because, model.record.stopped_because)}{_refit(model)}",
         "metrics": metrics,
         "digits": number_of_digits(metrics),
         "ranking_title": title,
@@ -129,37 +133,38 @@ def _facts(folder, vae, run_data, metrics, pictures, command="", no_page="") -> 
     }
 
 
-def _refit(vae):
-    if vae.refit_epochs_ is None:
+def _refit(model):
+    if model.record.refit_epochs is None:
         return ""
     # Not the test rows, on which the report's numbers are measured.
-    return f"; then refit for {vae.refit_epochs_:,} epochs, with the training rows that had been held out for this"
-
-
-def _batch_size(vae):
-    """Return M as it was used: "auto" depends on the rows per epoch, which the history has up to a partial batch."""
-    if not vae.history_:
-        return vae.batch_size
-    first = vae.history_[0]
-    return batch_size_for(first["samples"] // first["epoch"], vae.batch_size)
-
-
-def _decoder(vae):
-    if vae.decoder is not None:
-        return f"your own decoder: {_name(vae.decoder)}"
-    layers = ", ".join(map(str, vae._hidden_widths())) or "none"
-    chosen = ", chosen from the data" if vae.likelihood == "auto" else ""
-    return f"{vae.likelihood_}{chosen}; hidden layers {layers}, {vae.activation}"
-
-
-def _encoder(vae):
-    if vae.recognition_ is None:
-        return "no encoder"
-    if vae.encoder is not None:
-        return f"your own encoder: {_name(vae.encoder)}"
-    return vae.get_params()["posterior"] + (
-        "" if vae._learner_kind.needs_encoder else ", one for each row (no encoder)"
+    return (
+        f"; then refit for {model.record.refit_epochs:,} epochs, with the training rows that had been held out for this"
     )
+
+
+def _batch_size(model):
+    """Return M as it was used: "auto" depends on the rows per epoch, which the history has up to a partial batch."""
+    if not model.record.history:
+        return model.arguments.batch_size
+    first = model.record.history[0]
+    return batch_size_for(first["samples"] // first["epoch"], model.arguments.batch_size)
+
+
+def _decoder(model):
+    if model.arguments.decoder is not None:
+        return f"your own decoder: {_name(model.arguments.decoder)}"
+    layers = ", ".join(map(str, model.arguments.hidden_widths)) or "none"
+    chosen = ", chosen from the data" if model.arguments.likelihood == "auto" else ""
+    family = "a family for each column" if model.is_table else model.likelihood
+    return f"{family}{chosen}; hidden layers {layers}, {model.arguments.activation}"
+
+
+def _encoder(model):
+    if model.recognition is None:
+        return "no encoder"
+    if model.arguments.encoder is not None:
+        return f"your own encoder: {_name(model.arguments.encoder)}"
+    return model.arguments.posterior + ("" if model.learner.needs_encoder else ", one for each row (no encoder)")
 
 
 def _name(part):

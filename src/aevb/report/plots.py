@@ -7,22 +7,21 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 
 from aevb.data.labels import label_kind
+from aevb.fitted import coding, with_rows
 from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, save, write_title
-from aevb.vae import VAE
-from aevb.vae.conventions import returning_arrays
 
 
-def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None = None, *, circles: bool = True) -> Path:
+def latent_scatter(vae: Any, path, rows: np.ndarray, labels: np.ndarray | None = None, *, circles: bool = True) -> Path:
     """Draw the posterior means of rows in the latent plane, coloured by their labels if there are any.
 
-    Of more than two latent variables it shows those two whose posterior means vary most.
+    With more than two latent variables, it shows the two whose posterior means vary most.
 
     Args:
         vae: A fitted model with two latent variables or more.
-        path: Where the PNG goes.
+        path: Path of the PNG.
         rows: (n, D), as for ``fit``.
         labels: (n,), classes (at most 20) or quantities; the model does not use them.
-        circles: Whether to draw those that contain 50 % and 95 % of the prior N(0, I).
+        circles: Whether to draw the circles that contain 50 % and 95 % of the prior N(0, I).
 
     Returns:
         The path.
@@ -30,13 +29,13 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
     Raises:
         ValueError: The model has one latent variable.
     """
-    if vae.latent_dim_ < 2:
+    model, rows = with_rows(vae, rows)
+    if model.latent_dim < 2:
         raise ValueError(
-            f"latent_dim={vae.latent_dim_}: a picture of the latent plane needs at least 2 latent variables."
+            f"latent_dim={model.latent_dim}: a picture of the latent plane needs at least 2 latent variables."
         )
-    codes = returning_arrays(vae).transform(rows)  # (n, J)
-    first, second = np.sort(np.argsort(-codes.var(axis=0))[:2])
-    codes = codes[:, [first, second]]  # (n, 2)
+    codes = coding.posterior_means(model, rows)  # (n, J)
+    (first, second), codes = shown_axes(codes)  # (n, 2)
     figure = new_figure(7.0, 7.4)
     subtitle = f"codes (posterior means) of {len(codes):,} rows"
     subtitle += "; the circles contain 50 % and 95 % of the prior" * circles
@@ -56,6 +55,12 @@ def latent_scatter(vae: VAE, path, rows: np.ndarray, labels: np.ndarray | None =
     axes.set_xlabel(f"$z_{{{first + 1}}}$", color=INK)
     axes.set_ylabel(f"$z_{{{second + 1}}}$", color=INK, rotation=0)
     return save(figure, path)
+
+
+def shown_axes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two latent variables that vary most, and the codes (n, 2) of these."""
+    axes = np.sort(np.argsort(-codes.var(axis=0))[:2])
+    return axes, codes[:, axes]
 
 
 def _draw_classes(axes, codes, labels, dots):

@@ -1,14 +1,22 @@
-"""What a bound can be compared with, in its own units."""
+"""Reference values to compare a bound with, in the same units."""
 
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
 import numpy as np
+
+from aevb.models import Column, TableDecoder
+from aevb.networks import MLP
+from aevb.tasks.observations import entry_log_probs
 
 
 def grey_level_ceiling(X: np.ndarray) -> float:
-    r"""Return what no Bernoulli bound on these grey levels can exceed, in nats a datapoint.
+    r"""Return the largest possible Bernoulli bound on these grey levels, in nats per datapoint.
 
     .. math:: \sum_i x_i \log y_i + (1 - x_i) \log(1 - y_i) \le \sum_i x_i \log x_i + (1 - x_i) \log(1 - x_i)
 
-    Equality needs a decoder that knows each grey level, y = x. For binary data it is 0.
+    Equality requires a decoder that outputs each grey level, y = x. For binary data it is 0.
 
     Args:
         X: (n, D), in [0, 1].
@@ -22,9 +30,9 @@ def grey_level_ceiling(X: np.ndarray) -> float:
 
 
 def independent_pixels(train: np.ndarray, X: np.ndarray) -> float:
-    """Return the log-likelihood of X if each column is an independent Bernoulli with its mean, in nats a datapoint.
+    """Return the log-likelihood of X if each column is an independent Bernoulli with its mean, in nats per datapoint.
 
-    A model without latent variables. The means are those of the training data, with one more 0 and one more 1.
+    It is a model without latent variables. The means are those of the training data, with an additional 0 and 1.
 
     Args:
         train: (N, D), in [0, 1].
@@ -40,9 +48,9 @@ def independent_pixels(train: np.ndarray, X: np.ndarray) -> float:
 
 
 def independent_gaussians(train: np.ndarray, X: np.ndarray) -> float:
-    """Return the log-density of X if each column is an independent Gaussian, in nats a datapoint.
+    """Return the log-density of X if each column is an independent Gaussian, in nats per datapoint.
 
-    A model without latent variables. Means and variances are those of the training data.
+    It is a model without latent variables. Means and variances are those of the training data.
 
     Args:
         train: (N, D).
@@ -56,6 +64,26 @@ def independent_gaussians(train: np.ndarray, X: np.ndarray) -> float:
     variance = np.maximum(train.var(axis=0), np.finfo(np.float32).tiny)
     squares = (X - train.mean(axis=0)) ** 2 / variance
     return float(np.mean(np.sum(-0.5 * (squares + np.log(2 * np.pi * variance)), axis=1)))
+
+
+def independent_columns(columns: Sequence[Column], X: np.ndarray) -> np.ndarray:
+    """Return the log-likelihood of the observed entries of each row of a table if its columns are independent, (n,).
+
+    It is a model without latent variables: each column has the distribution with which learning starts, fitted to the
+    training rows.
+
+    Args:
+        columns: The columns.
+        X: Stored rows (n, D), NaN where entries are missing.
+
+    Example:
+        >>> columns = Column("age", "gaussian", 40.0, 10.0), Column("sex", "bernoulli")
+        >>> independent_columns(columns, np.array([[0.0, 1.0], [np.nan, 0.0]])).round(3).tolist()
+        [-3.915, -0.693]
+    """
+    p = TableDecoder(MLP(1, (), TableDecoder.num_outputs(columns)), columns)(jnp.zeros(1))
+    of_entries = jax.jit(jax.vmap(lambda x: entry_log_probs(p, jnp.where(jnp.isnan(x), 0, x), ~jnp.isnan(x))))
+    return np.asarray(of_entries(np.asarray(X, np.float32)), np.float64).sum(axis=1)
 
 
 def _x_log_y(x, y):

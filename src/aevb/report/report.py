@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +15,14 @@ from aevb.data.run_data import RunData
 from aevb.errors import shown
 from aevb.explorer import NotExplorableError, write_page
 from aevb.files import check_folder
+from aevb.fitted import FittedModel, fitted_model
 from aevb.report import pictures
 from aevb.report.measures import measure
 from aevb.report.page import render_report
-from aevb.vae import VAE
-from aevb.vae.conventions import returning_arrays
 
 
 def write_report(
-    vae: VAE,
+    vae: Any,
     X,
     folder,
     *,
@@ -35,30 +35,31 @@ def write_report(
     """Write the report of a fitted model, and the page to explore it in the browser.
 
     It works for any fitted :class:`aevb.VAE`, with your own encoder, decoder or prior too; the interactive page can
-    only run networks built by `VAE` itself, and the report says so where there is none. Files that an earlier report
-    left in the folder are replaced.
+    only run networks built by `VAE` itself; if it cannot be created, the report says why. Files of an earlier report in
+    the folder are replaced.
 
     Args:
-        vae: A fitted model.
+        vae: A fitted estimator.
         X: (n, D), rows that were not used for training, as for ``fit``.
-        folder: Where `report.html`, `explorer.html`, `metrics.json`, `history.csv` and the pictures go; it is created
-            if needed.
-        X_train: (N, D), the training rows. With them the report compares the model with simple ones, shows the training
-            bound, and looks for memorized images.
-        y: (n,), labels of X, as colours.
+        folder: Folder for `report.html`, `explorer.html`, `metrics.json`, `history.csv` and the pictures; it is created
+            if necessary.
+        X_train: (N, D), the training rows. If they are given, the report compares the model with simple ones, shows the
+            training bound, and checks for memorized images.
+        y: (n,), labels of X, shown as colours.
         y_train: (N,), labels of `X_train`.
         image_shape: (height, width), if rows are images.
-        title: What the data are.
+        title: A short description of the data.
 
     Returns:
         The path of `report.html`.
 
     Raises:
-        ValueError: The arguments do not fit the model or each other.
+        ValueError: The arguments do not match the model or each other.
 
     Example:
         >>> import tempfile
         >>> from sklearn.datasets import load_digits
+        >>> from aevb import VAE
         >>> X = load_digits().data / 16
         >>> vae = VAE(latent_dim=2, hidden=(10,), max_epochs=2, progress=False).fit(X[:1500])
         >>> write_report(vae, X[1500:], tempfile.mkdtemp(), image_shape=(8, 8), title="Digits").name
@@ -67,7 +68,7 @@ def write_report(
     test = vae._check_new_data(X)
     train = test[:0] if X_train is None else vae._check_new_data(X_train, "X_train")
     folder = Path(check_folder("folder", folder))
-    shape, columns, vae = _shape(image_shape, test.shape[1]), column_names(vae), _without_names(vae)
+    shape, columns, model = _shape(image_shape, test.shape[1]), column_names(vae), vae.model_
     labels = _labels("y", y, len(test))
     train_labels = _labels("y_train", y_train, len(train)) if len(train) or labels is None else labels[:0]
     if (labels is None) != (train_labels is None):
@@ -84,42 +85,36 @@ def write_report(
     split = f"{len(train):,} training rows and {len(test):,} others" if len(train) else f"{len(test):,} rows"
     run_data = RunData(dataset, train, None, train, test, train_labels, labels, split, dataset.binarization, len(train))
     folder.mkdir(parents=True, exist_ok=True)
-    runs.write_history(folder, vae.history_)
+    runs.write_history(folder, model.record.history)
     no_page = ""
     try:
-        write_page(folder / "explorer.html", vae, run_data, name=folder.resolve().name)
+        write_page(folder / "explorer.html", model, run_data, name=folder.resolve().name)
     except NotExplorableError as error:
         no_page = str(error)
         (folder / "explorer.html").unlink(missing_ok=True)  # of another model
-    seed = vae.random_state if isinstance(vae.random_state, int) else 0
-    write_results(folder, vae, run_data, seed, no_page=no_page)
+    seed = model.arguments.random_state if isinstance(model.arguments.random_state, int) else 0
+    write_results(folder, model, run_data, seed, no_page=no_page)
     return folder / "report.html"
 
 
-def write_results(folder: Path, vae: VAE, run_data: RunData, seed: int, **origin: str) -> dict:
-    """Measure, draw and report a model into a folder that exists; return the metrics.
+def write_results(folder: Path, vae: Any, run_data: RunData, seed: int, **origin: str) -> dict:
+    """Measure and draw a model, write its report to an existing folder, and return the metrics.
 
     Args:
-        folder: Where the files go.
-        vae: The model.
+        folder: Folder for the files.
+        vae: A fitted model, or its estimator.
         run_data: Its data.
-        seed: Of the run.
+        seed: Random seed of the run.
         origin: See :func:`aevb.report.page.render_report`.
     """
+    model: FittedModel = fitted_model(vae)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the report shows them beside the numbers
-        metrics = measure(vae, run_data, seed)
+        warnings.simplefilter("ignore", UserWarning)  # the report shows them next to the numbers
+        metrics = measure(model, run_data, seed)
     runs.write_metrics(folder, metrics)
-    names = pictures.draw_pictures(vae, run_data, folder, seed)
-    render_report(folder, vae, run_data, metrics, names, **origin)
+    names = pictures.draw_pictures(model, run_data, folder, seed)
+    render_report(folder, model, run_data, metrics, names, **origin)
     return metrics
-
-
-def _without_names(vae):
-    """Return the model as one that takes and returns arrays: the columns are checked and in order by now."""
-    vae = returning_arrays(vae)
-    vars(vae).pop("feature_names_in_", None)
-    return vae
 
 
 def _labels(name, labels, num_rows):

@@ -14,7 +14,7 @@ def active_units(units: ActiveUnits, path) -> Path:
 
     Args:
         units: See :func:`aevb.inference.diagnostics.active_codes`.
-        path: Where the PNG goes.
+        path: Path of the PNG.
 
     Returns:
         The path.

@@ -34,16 +34,15 @@ class Completion:
     Args:
         mean: Posterior expectations E[x|y], (n, D).
         std: Posterior standard deviations, (n, D); for a Bernoulli model, those of a binary x.
-        draws: Draws of x given y, (num_draws, n, D).
+        draws: Draws of x given y, (num_draws, n, D); of a table, as many frames.
     """
 
     mean: np.ndarray
     std: np.ndarray
-    draws: np.ndarray
+    draws: Any
 
     def __repr__(self) -> str:
-        num_draws, *shape = self.draws.shape
-        return f"Completion(mean and std of shape {tuple(shape)}, {num_draws} draws)"
+        return f"Completion(mean and std of shape {self.std.shape}, {len(self.draws)} draws)"
 
 
 def complete(
@@ -144,6 +143,9 @@ def sampling_options(
     _check_method(generative, recognition, method)
     options = {"num_samples": max(num_samples, -(-num_draws // num_chains)), "num_chains": num_chains}
     return options | {"num_tuning": num_tuning, "num_leapfrog": num_leapfrog, "num_draws": num_draws, "method": method}
+
+
+NUM_MODELS = 2  # leading parameters of `sampling_options` that are not options
 
 
 def in_batches(

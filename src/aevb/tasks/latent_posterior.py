@@ -37,9 +37,8 @@ def by_hmc(models, observation, y, keys, *, num_samples, num_chains, num_tuning,
     return z.reshape(num_samples, N, C, J)
 
 
-def by_importance(models, observation, y, keys, *, num_samples, num_chains, num_tuning, num_leapfrog):
+def by_importance(models, observation, y, keys, *, num_samples, num_chains, **_):
     """Draw by weight from a pool of proposals from the encoder and the prior."""
-    del num_tuning, num_leapfrog
     from blackjax.smc.resampling import systematic
 
     from aevb.inference.importance import propose_pool
@@ -58,7 +57,7 @@ def by_importance(models, observation, y, keys, *, num_samples, num_chains, num_
     return jnp.moveaxis(z.reshape(len(y), num_samples, num_chains, -1), 1, 0)
 
 
-def by_gibbs(models, observation, y, keys, *, num_samples, num_chains, num_tuning, num_leapfrog, corrected=False):
+def by_gibbs(models, observation, y, keys, *, num_samples, num_chains, num_tuning, corrected=False, **_):
     r"""Draw z and x in turn, with the encoder in place of the posterior.
 
     .. math:: z \sim q(z | x), \quad x \sim p(x | y, z)
@@ -66,7 +65,6 @@ def by_gibbs(models, observation, y, keys, *, num_samples, num_chains, num_tunin
     Rezende, Mohamed and Wierstra, "Stochastic backpropagation and approximate inference in deep generative models"
     (2014), appendix F. It samples p(z|y) exactly only if q(z|x) equals p(z|x).
     """
-    del num_leapfrog
     generative, recognition = models
     # Uncorrected steps first: far from the posterior, all proposals would be rejected (Mattei and Frellsen, 2018).
     num_free = num_tuning // 2 if corrected else num_tuning + num_samples

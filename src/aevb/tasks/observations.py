@@ -14,6 +14,8 @@ import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import Distribution
 
+from aevb.distributions import Columns, observe
+
 BERNOULLI = (dist.BernoulliLogits, dist.BernoulliProbs)
 
 
@@ -48,14 +50,13 @@ class Missing(Observation):
 
     def log_likelihood(self, p: Distribution, y: Array) -> Array:
         """Sum over the observed values."""
-        factors = independent(p)
-        is_observed, filled = _filled(factors, y)
-        return jnp.sum(jnp.where(is_observed, factors.log_prob(filled), 0.0))
+        return jnp.asarray(observe(_checked(p), ~jnp.isnan(y)).log_prob(y))
 
     def condition(self, p: Distribution, y: Array, key: Array) -> Conditional:
         """Keep the observed values; the rest follows p(x|z)."""
-        factors = independent(p)
-        is_observed, filled = _filled(factors, y)
+        factors = p if isinstance(p, Columns) else independent(p)
+        is_observed = ~jnp.isnan(y)
+        filled = jnp.where(is_observed, y, jax.lax.stop_gradient(factors.mean))
         return _kept_or_new(factors, filled, is_observed.astype(filled.dtype), key)
 
 
@@ -181,10 +182,20 @@ def independent(p: Distribution) -> Any:
     )
 
 
-def _filled(factors, y):
-    """Return where y was observed, and y with the mean elsewhere, so that no gradient becomes NaN."""
-    is_observed = ~jnp.isnan(y)
-    return is_observed, jnp.where(is_observed, y, jax.lax.stop_gradient(factors.mean))
+def entry_log_probs(p: Distribution, y: Array, observed: Array) -> Array:
+    """Return the log probability of each entry of y (D,) under p(x|z); 0 where it is missing."""
+    if isinstance(p, Columns):
+        return p.entry_log_probs(y, observed)
+    factors = independent(p)
+    safe = jnp.where(observed, y, jax.lax.stop_gradient(factors.mean))
+    return jnp.where(observed, factors.log_prob(safe), 0.0)
+
+
+def _checked(p):
+    """Return p(x|z); refuse a decoder that does not factorize."""
+    if not isinstance(p, Columns):
+        independent(p)
+    return p
 
 
 def _kept_or_new(factors, y, probability, key):

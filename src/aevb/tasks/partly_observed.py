@@ -12,7 +12,7 @@ from jax import Array
 
 from aevb.estimators import Terms, with_terms
 from aevb.learners.unamortized import OptimizedEncoder, StartingPosterior
-from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models import GenerativeModel, RecognitionModel, is_sparse
 from aevb.models.compilation import compiled
 from aevb.tasks.conditional import in_batches
 from aevb.tasks.observations import Missing
@@ -23,8 +23,8 @@ NUM_STEPS = 400  # of the optimization of a row's q(z)
 
 def rows_with_holes(X: np.ndarray) -> np.ndarray:
     """Return which rows of X (n, D) contain NaN, (n,)."""
-    if not np.issubdtype(X.dtype, np.floating):
-        return np.zeros(len(X), bool)
+    if is_sparse(X) or not np.issubdtype(X.dtype, np.floating):
+        return np.zeros(X.shape[0], bool)
     return np.any(np.isnan(X), axis=1)
 
 

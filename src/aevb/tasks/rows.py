@@ -3,6 +3,8 @@
 Paper: §2.1.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -90,5 +92,5 @@ def _nth_decoder(generative, number, key, temperature):
     high, low = number.astype(jnp.uint32)
     key_z, key_x = jax.random.split(jax.random.fold_in(key, high * (1 << 16) + low))
     prior = generative.latent_distribution()
-    z = jnp.asarray(prior.sample(key_z))
+    z: Any = prior.sample(key_z)
     return generative.decoder(z if temperature is None else prior.mean + temperature * (z - prior.mean)), key_x

@@ -2,7 +2,9 @@
 
 from aevb.training.evaluation import bound_terms, lower_bounds, rowwise
 from aevb.training.feed import Chunk, ChunkPlan, Feed, Resident, read_ahead
-from aevb.training.loop import Source, Trained, train, train_on
+from aevb.training.result import Trained
+from aevb.training.run import train, train_on
+from aevb.training.source import Source
 from aevb.training.step_size import ADAGRAD_STEP_SIZES, choose_step_size
 
 __all__ = [

@@ -65,7 +65,7 @@ def num_held_out(num_rows: int, fraction: float | str, most: int | None = None) 
     return min(chosen, most) if num_rows >= MIN_ROWS else 0
 
 
-def prior_precision(num_rows: int | None, prior: str | None, *, is_standardized: bool) -> float:
+def prior_precision(num_rows: float | None, prior: str | None, *, is_standardized: bool) -> float:
     """Return the precision of the parameters' prior: 1, or 10 with few rows; 0 without a prior, or if N is unknown.
 
     The narrower prior is for standardized columns: the logits of binary columns need larger weights.
@@ -98,7 +98,7 @@ def budget_for(
         patience: Epochs, ``"auto"``, or None for no limit.
         is_judged: Whether rows are held out.
         may_repeat: Whether several epochs may be one row of the history.
-        epochs_per_row: Those of a run that resumes, whose `max_epochs` may have been another; None for a new run.
+        epochs_per_row: Value of the run that is resumed, whose `max_epochs` may have differed; None for a new run.
 
     Example:
         >>> budget_for(4, "auto", "auto", is_judged=True, may_repeat=True)

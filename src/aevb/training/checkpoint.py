@@ -14,22 +14,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.dtypes import canonicalize_dtype
-from safetensors import SafetensorError
-from safetensors import numpy as safetensors
 
-from aevb.arrays import checksum, on_device
+from aevb.arrays import checksum
 from aevb.errors import shown
-from aevb.files import parse_json, plain, written_whole
-from aevb.models.parameters import named_leaves
+from aevb.files import plain
 from aevb.training.position import Position
+from aevb.training.state_file import CheckpointError, in_form_of, read_about, read_file, write_state
 
 FORMAT = 3  # raise it with every change to the contents of a position or a chunk
 _ARRAYS = ("state", "best_state", "reports")  # of a position; everything else is plain numbers
-
-
-class CheckpointError(ValueError):
-    """A file contains no state, a damaged one, or one of another learner."""
 
 
 class SaveError(Exception):
@@ -39,90 +32,6 @@ class SaveError(Exception):
         super().__init__(str(cause))
         cause.add_note(f"The run could not be saved in {folder}; earlier checkpoints there are intact.")
         self.cause = cause
-
-
-# ---- one file --------------------------------------------------------------------------------------------------------
-
-
-def write_state(path, state, about: dict[str, Any]) -> None:
-    """Write a pytree of arrays and its description, replacing an existing file.
-
-    Args:
-        path: Path of the file.
-        state: The arrays.
-        about: The description, which must be valid JSON.
-    """
-    arrays = {name: np.asarray(leaf) for name, leaf in named_leaves(state)}
-    text = json.dumps(about, allow_nan=False)
-    data = safetensors.save(arrays, metadata={"about": text, "sha256": _checksum(arrays, text)})
-    with written_whole(path) as scratch:
-        scratch.write_bytes(data)
-
-
-def read_about(path) -> dict[str, Any]:
-    """Return the description of the state in a file.
-
-    Raises:
-        CheckpointError: There is no such file, or it contains no state.
-    """
-    return _read(path)[1]
-
-
-def read_state(path, like):
-    """Return the state in a file.
-
-    Args:
-        path: Path of the file.
-        like: A state with the same structure, shapes and types; its values are ignored.
-
-    Raises:
-        CheckpointError: There is no such file, or its state has another structure.
-    """
-    return _in_form_of(like, _read(path)[0], path)
-
-
-def _in_form_of(like, arrays, path):
-    leaves = []
-    for name, leaf in named_leaves(like):
-        array, dtype = arrays.get(name), canonicalize_dtype(leaf.dtype)  # NumPyro has constants in float64
-        if array is None or array.shape != np.shape(leaf) or array.dtype != dtype:
-            raise CheckpointError(
-                f"{path} contains another learner's state: {name} is missing, or has another shape or type."
-            )
-        leaves.append(on_device(array))
-    return jax.tree.unflatten(jax.tree.structure(like), leaves)
-
-
-def _read(path):
-    data = _bytes_of(path)
-    try:
-        arrays = safetensors.load(data)
-        size = int.from_bytes(data[:8], "little")
-        metadata = parse_json(data[8 : 8 + size].decode())["__metadata__"]
-        about, is_right = parse_json(metadata["about"]), metadata["sha256"] == _checksum(arrays, metadata["about"])
-    except (ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise CheckpointError(f"{path} cannot be read as the state of a learner: {error}") from error
-    if not is_right:
-        raise CheckpointError(f"{path} is damaged: its checksum is wrong.")
-    return arrays, about
-
-
-def _bytes_of(path):
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{path} does not exist.") from error
-    except OSError as error:  # the file itself may be good
-        error.add_note(f"The checkpoint {path} cannot be read at the moment; it was not changed.")
-        raise
-
-
-def _checksum(arrays, text):
-    names = sorted(arrays)
-    return checksum((arrays[name] for name in names), f"{names} {text}")
-
-
-# ---- a run's folder of them ------------------------------------------------------------------------------------------
 
 
 class Checkpoints:
@@ -171,7 +80,7 @@ class Checkpoints:
         """
         for path in reversed(paths := _saved(self.folder)):
             try:
-                arrays, about = _read(path)
+                arrays, about = read_file(path)
             except CheckpointError as error:
                 before = "Resuming from the previous one" if path != paths[0] else "There is no other: starting again"
                 path.replace(path.with_name(f"damaged-{path.name}"))  # otherwise it would always be the newest
@@ -180,7 +89,7 @@ class Checkpoints:
             self._check_purpose(about["purpose"], path)
             like = {"state": start.state, "reports": tuple(map(report_like, about["report_steps"]))}
             like["best_state"] = start.state if about["has_best"] else None
-            return replace(start, **_in_form_of(like, arrays, path), **_with_nan(about["numbers"]))
+            return replace(start, **in_form_of(like, arrays, path), **_with_nan(about["numbers"]))
         return start
 
     def offer(self, position: Position) -> None:

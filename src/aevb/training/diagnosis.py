@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 
 from aevb.models.parameters import named_leaves
 from aevb.training.chunk_steps import chunk_steps
+from aevb.training.reports import entries
 
 _TERMS = {  # in the order in which they are computed
     "posterior": "the encoder's q(z|x)",
@@ -65,10 +66,10 @@ def diagnose(error: DivergedError, learner, state, chunk, noise_key, first_step:
         noise_key: Noise key of the run.
         first_step: First step of the chunk.
     """
-    run = partial(_one_step, learner=learner, plan=chunk.plan)
+    run, data = partial(_one_step, learner=learner, plan=chunk.plan), (chunk.source, chunk.rows, chunk.order)
     for number in range(chunk.plan.num_steps):
-        after, report, rows = run(state, chunk.source, chunk.rows, chunk.order, noise_key, chunk.number, number)
-        reported = {name: value for name, value in report._asdict().items() if value is not None}
+        after, report, rows = run(state, data, noise_key, chunk.number, number)
+        reported = entries(report)
         bad_array = _bad_array(after)
         if bad_array is not None or not np.isfinite(list(reported.values())).all():
             rows = np.asarray(rows)
@@ -82,8 +83,9 @@ def diagnose(error: DivergedError, learner, state, chunk, noise_key, first_step:
 
 
 @partial(jax.jit, static_argnames=("learner", "plan"))
-def _one_step(state, source, rows, order, noise_key, chunk_number, number, *, learner, plan):
+def _one_step(state, data, noise_key, chunk_number, number, *, learner, plan):
     """Do one step of a chunk; return the state after it, its report, and the indices of its rows."""
+    source, rows, order = data
     inputs, step = chunk_steps(state, source, rows, order, noise_key, chunk_number, learner=learner, plan=plan)
     here = jax.tree.map(lambda leaf: leaf[number], inputs)
     return *step(state, here), rows[here[0]]

@@ -1,6 +1,6 @@
 """Apply functions of single datapoints to many, in batches of one shape."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from typing import Any
 
@@ -16,22 +16,48 @@ from aevb.training.source import Source
 BATCH = 256  # every call is padded to this many rows: one compiled program, and results independent of the other rows
 
 
+class Batches:
+    """Rows in batches of one shape, on the device when they are first used, and from then on.
+
+    Args:
+        source: The data.
+        rows: Indices of the rows.
+        weights: Their weights; None if they are equal.
+    """
+
+    def __init__(self, source: Source, rows: np.ndarray, weights: np.ndarray | None = None):
+        self.num_rows, self.weights, self._source, self._rows = len(rows), weights, source, rows
+        self._batches: list[Source] | None = None
+
+    def kept(self) -> Iterable[Source]:
+        """Return the batches, which stay on the device; those of sparse rows are made again, since they are dense."""
+        if self._source.is_sparse:
+            return self
+        if self._batches is None:
+            self._batches = list(self)
+        return self._batches
+
+    def __iter__(self) -> Iterator[Source]:
+        for start in range(0, self.num_rows, BATCH):
+            numbers = np.resize(self._rows[start : start + BATCH], BATCH)  # the last batch repeats rows to fill up
+            # A program sees only a batch: with the whole source, there would be one program for each N.
+            yield Source(self._source.stored(numbers), self._source.conversion)
+
+
 def rowwise(function: Callable, model, source: Source, rows: np.ndarray, *arguments) -> Any:
     """Return ``function(model, x, *arguments)`` for each of the given rows of the source, stacked.
 
     The function is compiled once per model structure; it should be a module-level function, so that the compiled
     program is reused.
     """
+    return _over(function, model, Batches(source, rows), len(rows), *arguments)
+
+
+def _over(function, model, batches: Iterable[Source], num_rows, *arguments):
     parameters, constants, skeleton = split(model)
     run = partial(_run_batch, function=function, skeleton=skeleton)
-    stored = jax.tree.map(np.asarray, source.rows)
-    results = []
-    for start in range(0, len(rows), BATCH):
-        numbers = np.resize(rows[start : start + BATCH], BATCH)  # the last batch repeats rows to fill up
-        # The program sees only a batch: with the whole source, there would be one program for each N.
-        batch = Source(jax.tree.map(lambda array: array[numbers], stored), source.conversion)  # noqa: B023
-        results.append(run((parameters, constants), batch, arguments))
-    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(rows)], *results)
+    results = [run((parameters, constants), batch, arguments) for batch in batches]
+    return jax.tree.map(lambda *parts: np.concatenate(parts)[:num_rows], *results)
 
 
 @partial(jax.jit, static_argnames=("function", "skeleton"))
@@ -57,8 +83,12 @@ def bound_terms(
     The noise is a function of the key and of the datapoint itself: a value does not depend on the order of the rows or
     on the other rows.
     """
-    terms_of_row = _terms_of_row(estimator, num_samples)
-    return rowwise(terms_of_row, (generative, recognition), source, rows, key)
+    return rowwise(_terms_of_row(estimator, num_samples), (generative, recognition), source, rows, key)
+
+
+def bound_terms_of_batches(models: tuple, batches: Batches, key: Array, estimator: Callable, num_samples: int) -> Terms:
+    """Return the same for batches that stay on the device, to be used again."""
+    return _over(_terms_of_row(estimator, num_samples), models, batches.kept(), batches.num_rows, key)
 
 
 @cache  # the same function for the same arguments, so that its compiled program is reused

@@ -8,6 +8,7 @@ import queue
 import threading
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import jax
@@ -15,7 +16,8 @@ import numpy as np
 from jax import Array
 
 from aevb.arrays import checksum, num_rows, on_device
-from aevb.training.source import Source
+from aevb.training.source import Rows, Source
+from aevb.training.weights import visits
 
 MAX_CHUNK_STEPS = 250  # about a second with the paper's network: short enough to feel responsive
 READ_AHEAD = 2  # chunks that wait for the device
@@ -66,7 +68,7 @@ class RowNames(NamedTuple):
     """How the rows of a chunk's source are named in messages."""
 
     numbers: np.ndarray | None = None  # from 0; None: as in the source
-    of: str = "the data"  # empty: a step reads all data, and its rows are not to blame
+    of: str = "the data"  # empty: a step reads all data, so no rows are named
 
 
 ROWS_OF_THE_DATA = RowNames()
@@ -88,12 +90,17 @@ class Feed(Protocol):
 
     @property
     def num_rows(self) -> int | None:
-        """N; None if unknown."""
+        """Training rows; None if unknown."""
         ...
 
     @property
-    def held_out(self) -> tuple[Source, np.ndarray] | None:
-        """The source and the indices of the rows that decide convergence."""
+    def num_data(self) -> float | None:
+        """N, the number of datapoints that the training rows stand for; None if unknown."""
+        ...
+
+    @property
+    def held_out(self) -> Rows | None:
+        """The rows that decide convergence."""
         ...
 
     @property
@@ -110,8 +117,8 @@ class Feed(Protocol):
         """Return the maximum number of samples in a run; None if unknown."""
         ...
 
-    def first(self) -> tuple[Source, np.ndarray]:
-        """Return rows for choosing a step size, and their indices."""
+    def first(self) -> Rows:
+        """Return rows for choosing a start and a step size."""
         ...
 
     def segments(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
@@ -135,6 +142,8 @@ class Resident:
         validation_source: The source of the held-out rows, if not `source`.
         names: How the rows are named in messages.
         epochs_per_row: Epochs per row of the history, shuffled together: with few rows an epoch is too short.
+        weights: (n,), of all rows of the source: how often they are visited, on average, in proportion; None if equal.
+        validation_weights: Weights of the held-out rows, if they have their own source.
     """
 
     source: Source
@@ -144,6 +153,8 @@ class Resident:
     validation_source: Source | None = None
     names: RowNames = ROWS_OF_THE_DATA
     epochs_per_row: int = 1
+    weights: np.ndarray | None = None
+    validation_weights: np.ndarray | None = None
     end = "max_epochs"
 
     @property
@@ -153,31 +164,48 @@ class Resident:
 
     @property
     def num_rows(self) -> int:
-        """N."""
+        """Training rows."""
         return len(self.train_rows)
 
     @property
-    def held_out(self) -> tuple[Source, np.ndarray] | None:
+    def num_data(self) -> float:
+        """N: a row with weight 3 counts as three rows. It is at least 1, which keeps the prior in bounds."""
+        return self.num_rows if self.weights is None else max(float(self.weights[self.train_rows].sum()), 1.0)
+
+    @property
+    def held_out(self) -> Rows | None:
         """The held-out rows."""
-        return None if self.validation_rows is None else (self.validation_source or self.source, self.validation_rows)
+        if self.validation_rows is None:
+            return None
+        if self.validation_source is not None:
+            return Rows(self.validation_source, self.validation_rows, self.validation_weights)
+        return self._some(self.validation_rows)
+
+    def _some(self, numbers):
+        return Rows(self.source, numbers, None if self.weights is None else self.weights[numbers])
 
     @property
     def fingerprint(self) -> str:
-        """A checksum of the data: all rows, which are held out, and how they are split into batches."""
+        """A checksum of the data: all rows, their weights, which are held out, and how they are split into batches."""
         arrays, text = self.source.described()
         arrays = [*arrays, self.train_rows]
+        arrays += [weights for weights in (self.weights, self.validation_weights) if weights is not None]
         if self.validation_rows is not None:
             held_out = None if self.validation_source is None else self.validation_source.rows
             arrays += [self.validation_rows, *jax.tree.leaves(held_out)]
         return checksum(arrays, f"{self.plan} {text}")
 
+    @cached_property
+    def _rows_on_device(self) -> Array:
+        return on_device(self.train_rows)
+
     def samples(self, max_epochs: int) -> int:
         """Return the maximum number of samples in a run."""
         return -(-max_epochs // self.epochs_per_row) * self.plan.samples_per_epoch
 
-    def first(self) -> tuple[Source, np.ndarray]:
+    def first(self) -> Rows:
         """Return all rows."""
-        return self.source, self.train_rows
+        return self._some(self.train_rows)
 
     def segments(self, key: Array, max_epochs: int, first: int = 0) -> Generator[tuple[int, Iterator[Chunk]]]:
         """Yield the epochs."""
@@ -186,8 +214,8 @@ class Resident:
 
     def chunks(self, key: Array, epoch: int, first: int = 0) -> Iterator[Chunk]:
         """Yield the chunks of a row of the history (from 0), without those whose number is below `first`."""
-        plan, rows = self.plan, on_device(self.train_rows)
-        order = shuffle(key, epoch, self.num_rows, self.epochs_per_row)
+        plan, rows = self.plan, self._rows_on_device
+        order = shuffle(key, epoch, self.num_rows, self.epochs_per_row, self.first().weights)
         for number in plan.chunks_of(epoch):
             if number >= first:
                 yield Chunk(number, plan, self.source, rows, order, self.names)
@@ -199,9 +227,14 @@ def streamed_chunk(number: int, plan: ChunkPlan, source: Source, names: RowNames
     return Chunk(number, plan, source, on_device(np.arange(N)), shuffle(key, number, N), names)
 
 
-def shuffle(key: Array, epoch: int, num_rows: int, repeats: int = 1) -> Array:
-    """Return the order of one epoch, or of several combined; by NumPy: JAX's permutation is forty times slower."""
-    return on_device(generator(key, epoch).permutation(num_rows * repeats) % num_rows)
+def shuffle(key: Array, epoch: int, num_rows: int, repeats: int = 1, weights: np.ndarray | None = None) -> Array:
+    """Return the order of one epoch, or of several combined; by NumPy: JAX's permutation is forty times slower.
+
+    Rows with weights are visited in proportion to them, see :func:`aevb.training.weights.visits`.
+    """
+    random = generator(key, epoch)
+    order = random.permutation(num_rows * repeats)
+    return on_device(order % num_rows if weights is None else visits(weights, random.random(), repeats)[order])
 
 
 def generator(key: Array, *numbers: int) -> np.random.Generator:
@@ -230,10 +263,10 @@ def read_ahead(items: Iterator[T]) -> Generator[T]:
         ['a', 'b', 'c']
     """
     waiting: queue.Queue[tuple[str, Any]] = queue.Queue(READ_AHEAD)
-    is_unwanted = threading.Event()
+    is_closed = threading.Event()
 
     def put(kind, value=None):
-        while not is_unwanted.is_set():
+        while not is_closed.is_set():
             try:
                 return waiting.put((kind, value), timeout=0.1)
             except queue.Full:
@@ -243,7 +276,7 @@ def read_ahead(items: Iterator[T]) -> Generator[T]:
         try:
             for item in items:
                 put("item", item)
-                if is_unwanted.is_set():
+                if is_closed.is_set():
                     return
             put("end")
         except BaseException as error:
@@ -260,5 +293,5 @@ def read_ahead(items: Iterator[T]) -> Generator[T]:
                 raise FeedError(value) from value
             yield value
     finally:
-        is_unwanted.set()
+        is_closed.set()
         thread.join(timeout=1)  # a thread that still waits for its data is abandoned

@@ -5,6 +5,7 @@ the bound of these rows stops improving.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -12,14 +13,17 @@ import numpy as np
 from jax import Array
 
 from aevb.training.budget import Budget
+from aevb.training.evaluation import Batches
 from aevb.training.feed import Feed, Resident, generator
-from aevb.training.loop import held_out_terms, train_on
+from aevb.training.held_out import held_out_terms
 from aevb.training.progress import ShareDone
 from aevb.training.recipe import num_active
+from aevb.training.run import train_on
+from aevb.training.weights import weighted_mean
 
 SEARCH_STEPS = 2_000  # for each number tried: a fifth of what a whole run may take
 ROWS_PER_VARIABLE = 10
-NUM_STD_ERRORS = 2  # that a smaller number may be below the best: one is exceeded by chance once in six
+NUM_STD_ERRORS = 2  # a smaller number may be this far below the best; one would be exceeded by chance once in six
 MAX_LATENT_DIM = 256
 
 
@@ -52,14 +56,19 @@ def candidates(data_dim: int, num_rows: int, smallest: int = 1) -> list[int]:
     return [size for size in (2**power for power in range(9)) if size == smallest or smallest < size <= largest]
 
 
-def grow(bounds_of: Callable[[int], tuple[np.ndarray, int]], sizes: Sequence[int]) -> Search:
+def grow(
+    bounds_of: Callable[[int], tuple[np.ndarray, int]], sizes: Sequence[int], weights: np.ndarray | None = None
+) -> Search:
     """Try numbers in ascending order until one does not improve on the best by more than one standard error.
 
-    A number of which no more are active than were tried before ends the search too: what it gains is not due to them.
+    The search also ends at a number that has no more active variables than the previous numbers tried: an improvement
+    is then not due to the additional variables.
 
     Args:
-        bounds_of: From a number of latent variables to the bound of each held-out row, (n,), and how many are active.
+        bounds_of: Function from a number of latent variables to the bound of each held-out row, (n,), and the number of
+            active ones.
         sizes: The numbers.
+        weights: (n,), of the held-out rows; None if they are equal.
     """
     tried, best = {}, None
     for size in sizes:
@@ -67,59 +76,68 @@ def grow(bounds_of: Callable[[int], tuple[np.ndarray, int]], sizes: Sequence[int
         tried[size] = np.asarray(bounds, np.float64)
         if best is not None:
             if num_active <= best:
-                return compare(tried, largest=best)
-            gain, std_error = paired(tried[size], tried[best])
+                return compare(tried, best, weights)
+            gain, std_error = paired(tried[size], tried[best], weights)
             if not gain > std_error:
                 break
         best = size
-    return compare(tried)
+    return compare(tried, weights=weights)
 
 
-def compare(tried: dict[int, np.ndarray], largest: int = MAX_LATENT_DIM) -> Search:
+def compare(tried: dict[int, np.ndarray], largest: int = MAX_LATENT_DIM, weights: np.ndarray | None = None) -> Search:
     """Choose the smallest number whose bound is at most two paired standard errors below the best.
 
     Args:
         tried: The bound of each held-out row, (n,), by the number of latent variables, ascending.
         largest: The largest number that may be the best.
+        weights: (n,), of the held-out rows; None if they are equal.
 
     Returns:
         The number, and for each number tried ``latent_dim``, ``validation_lower_bound`` (the mean), ``below_best`` (the
         mean difference from the best) and its ``std_error``, which is paired: that of the rows' differences.
     """
-    best = max(
-        (size for size in tried if size <= largest), key=lambda size: np.nan_to_num(tried[size].mean(), nan=-np.inf)
-    )
+    means = {size: weighted_mean(bounds, weights) for size, bounds in tried.items()}
+    best = max((size for size in tried if size <= largest), key=lambda size: np.nan_to_num(means[size], nan=-np.inf))
     rows = []
     for size, bounds in tried.items():
-        below, std_error = paired(tried[best], bounds)
-        row = {"latent_dim": size, "validation_lower_bound": float(bounds.mean())}
+        below, std_error = paired(tried[best], bounds, weights)
+        row = {"latent_dim": size, "validation_lower_bound": means[size]}
         rows.append({**row, "below_best": below, "std_error": std_error})
     chosen = next((row["latent_dim"] for row in rows if row["below_best"] <= NUM_STD_ERRORS * row["std_error"]), best)
     return Search(chosen, rows)
 
 
-def paired(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+def paired(one: np.ndarray, other: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
     """Return the mean of the rows' differences, and its standard error; rows that are not finite are left out.
+
+    With weights the mean is weighted, and the rows, however often each one counts, are what varies by chance.
 
     Example:
         >>> [round(number, 4) for number in paired(np.array([1.0, 2.0, 6.0]), np.array([0.0, 0.0, 3.0]))]
         [2.0, 0.5774]
     """
     differences = one - other
-    differences = differences[np.isfinite(differences)]
-    if len(differences) < 2:
+    is_finite = np.isfinite(differences)
+    differences, n = differences[is_finite], np.count_nonzero(is_finite)
+    if n < 2:
         return np.nan, np.nan
-    return float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(len(differences)))
+    if weights is None:
+        return float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(n))
+    shares = weights[is_finite] / weights[is_finite].sum()
+    mean = shares @ differences
+    return float(mean), float(np.sqrt(n / (n - 1) * np.sum((shares * (differences - mean)) ** 2)))
 
 
 def search_feed(feed: Feed, batch_size: int, key: Array) -> Resident:
-    """Return rows in memory for the search, with the held-out rows of a feed; of many training rows a random subset."""
+    """Return rows in memory for the search, with the held-out rows of a feed; a random subset of many training rows."""
     assert feed.held_out is not None
-    source, rows = feed.first()
+    source, rows, _ = feed.first()
     most = SEARCH_STEPS * batch_size
     if len(rows) > most:
         rows = np.sort(generator(key).choice(rows, most, replace=False))
-    held_out, validation_rows = feed.held_out
+    if isinstance(feed, Resident):
+        return replace(feed, train_rows=rows, batch_size=batch_size)
+    held_out, validation_rows, _ = feed.held_out
     return Resident(source, rows, batch_size, validation_rows, held_out)
 
 
@@ -135,7 +153,7 @@ def search_latent_dim(
     """Choose the number of latent variables by the bound of held-out rows.
 
     Args:
-        start: From a number of latent variables to the learner and its first state.
+        start: Function from a number of latent variables to the learner and its initial state.
         feed: The rows, some of them held out.
         budget: What a whole run may take; a trial takes at most 2,000 steps of it, without reductions of the step size.
         sizes: The numbers to try, ascending.
@@ -147,7 +165,7 @@ def search_latent_dim(
     """
     train_key, judge_key = jax.random.split(key)
     assert feed.held_out is not None
-    source, rows = feed.held_out
+    held_out = Batches(*feed.held_out)
     steps = feed.plan.num_steps * feed.plan.num_chunks / feed.epochs_per_row  # of an epoch
     max_epochs = min(budget.max_epochs, max(round(SEARCH_STEPS / steps), feed.epochs_per_row))
     patience = budget.patience._replace(num_reductions=0)
@@ -167,7 +185,7 @@ def search_latent_dim(
             )
         if trained.stopped_because == "interrupted":
             raise KeyboardInterrupt
-        bounds = held_out_terms(learner, source, rows, judge_key, trained.state).lower_bound
+        bounds = held_out_terms(learner, held_out, judge_key, trained.state).lower_bound
         return np.asarray(bounds), num_active(learner, trained.state, feed)
 
-    return grow(bounds_of, sizes)
+    return grow(bounds_of, sizes, held_out.weights)

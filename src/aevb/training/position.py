@@ -26,7 +26,7 @@ class Position:
         best_bound: That bound.
         epochs_since: Epochs since then.
         halvings: How often the learning rate was halved because of NaN or infinity.
-        path: For each earlier learning rate, the rows of the history that led to where the current one began.
+        path: For each earlier learning rate, the rows of the history up to where the current one began.
         best_path: The same for the best state, including its own learning rate.
     """
 

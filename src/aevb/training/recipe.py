@@ -12,10 +12,11 @@ from aevb.estimators import with_terms
 from aevb.inference.diagnostics import active_codes
 from aevb.training.evaluation import rowwise
 from aevb.training.feed import Resident
-from aevb.training.loop import Trained, train_on
 from aevb.training.position import REDUCTION
+from aevb.training.result import Trained
+from aevb.training.run import train_on
 
-FEW_NATS = 0.1  # of KL divergence: with more, the codes carry information, and need no closer look
+FEW_NATS = 0.1  # of KL divergence: with more, the codes carry information, and no further check is needed
 MAX_JUDGED = 1000  # rows
 WARM_UP_STEPS = 1000
 WARM_UP_WEIGHT = 0.1  # of the KL term

@@ -1,6 +1,6 @@
 """Data on the device as stored, and their conversion to datapoints inside the step."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -8,14 +8,14 @@ import numpy as np
 from jax import Array
 
 from aevb.arrays import on_device
-from aevb.models import Conversion
+from aevb.models import Conversion, SparseRows
 
 
 class Source(eqx.Module):
     """Rows on the device. Bytes stay bytes until a step reads them.
 
     Args:
-        rows: (N, D), of any number type; or a tree of arrays with leading axis N.
+        rows: (N, D), of any number type, or :class:`~aevb.models.SparseRows`; or a tree of arrays with leading axis N.
         conversion: From rows to datapoints; None for numbers that are used unchanged.
     """
 
@@ -28,12 +28,24 @@ class Source(eqx.Module):
 
     def read(self, index: Array | slice | int) -> Any:
         """Return the datapoints with these row indices: in floating point, (..., D), or a tree of arrays."""
-        return self.conversion(jax.tree.map(lambda array: array[index], self.rows))
+        return self.conversion(jax.tree.map(lambda array: array[index], self.rows, is_leaf=_is_sparse))
 
     def take(self, rows: np.ndarray) -> Any:
-        """Return the datapoints with these row indices, outside of compiled programs and without compiling one."""
-        stored = jax.tree.map(lambda array: np.asarray(array)[rows], self.rows)
-        return jax.tree.map(on_device, self.conversion(stored, np))
+        """Return the datapoints with these row indices on the host, without compiling a program."""
+        return self.conversion(self.stored(rows), np)
+
+    def stored(self, rows: np.ndarray) -> Any:
+        """Return rows with these indices as they are stored, on the host; sparse ones as a dense array."""
+
+        def some(array):
+            return array.on_host(rows) if _is_sparse(array) else np.asarray(array)[rows]
+
+        return jax.tree.map(some, self.rows, is_leaf=_is_sparse)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are sparse."""
+        return _is_sparse(self.rows)
 
     def draw(self, index: Array, key: Array | None) -> Any:
         """Return the data of a step: binary draws with this key, or the datapoints themselves if it is None."""
@@ -49,3 +61,15 @@ class Source(eqx.Module):
         conversion = self.conversion
         text = str(conversion.is_dynamic if conversion.is_plain else conversion.describe())
         return jax.tree.leaves((self.rows, conversion)), text
+
+
+class Rows(NamedTuple):
+    """Some rows of a source."""
+
+    source: Source
+    numbers: np.ndarray  # (n,), their indices in the source
+    weights: np.ndarray | None = None  # (n,); None: they are equal
+
+
+def _is_sparse(rows):
+    return isinstance(rows, SparseRows)

@@ -23,6 +23,7 @@ def choose_step_size(
     *,
     key: Array,
     batch_size: int,
+    weights: np.ndarray | None = None,
     candidates=ADAGRAD_STEP_SIZES,
 ) -> float:
     """Return the candidate with the best bound after the first chunk of steps.
@@ -37,6 +38,7 @@ def choose_step_size(
         train_rows: Indices of the training rows.
         key: Random key of the run.
         batch_size: M.
+        weights: Their weights; None if they are equal.
         candidates: Step sizes to try.
 
     Raises:
@@ -46,7 +48,7 @@ def choose_step_size(
     """
     plan = ChunkPlan.of(len(train_rows), batch_size)
     order_key, noise_key = jax.random.split(key)
-    rows, order = jax.numpy.asarray(train_rows), shuffle(order_key, 0, len(train_rows))
+    rows, order = jax.numpy.asarray(train_rows), shuffle(order_key, 0, len(train_rows), weights=weights)
     scores, name = {}, ""
     for step_size in candidates:
         trial = copy_state(state)._replace(learning_rate=jax.numpy.asarray(step_size))

@@ -1,5 +1,6 @@
 """Check the arguments of `VAE`, and which of its methods are available with them."""
 
+from collections.abc import Mapping
 from importlib import import_module
 
 import jax
@@ -8,63 +9,63 @@ import optax
 from numpyro.distributions import Distribution
 
 from aevb.arguments import check_parameter, read_random_state
+from aevb.data.frames import COLUMN_KINDS, KINDS
 from aevb.errors import WrongTypeError, shown
 from aevb.learners import Ascent, learner_kind
-from aevb.models import OWN_PARTS, POSTERIORS, check_real_support
-from aevb.settings import SETTINGS, Setting
+from aevb.models import NAMED_LIKELIHOODS, POSTERIORS, check_real_support
+from aevb.settings import OWN_PARTS, SETTINGS, Arguments, Setting
 from aevb.training.budget import AUTO
 
 
-def check_settings(vae) -> None:
-    """Refuse invalid arguments of a `VAE`.
+def check_settings(arguments: Arguments) -> None:
+    """Refuse invalid arguments.
 
     Raises:
         ValueError: The message names the argument, what was given, and what is allowed.
     """
-    given = vae.get_params(deep=False)
     for name, setting in SETTINGS.items():
-        _CHECKS.get(name, _check_value)(name, setting, given[name])
-    if vae.forgetting and vae.optimizer != "adagrad":
+        _CHECKS.get(name, _check_value)(name, setting, getattr(arguments, name))
+    if arguments.forgetting and arguments.optimizer != "adagrad":
         raise ValueError(
-            f"forgetting={vae.forgetting!r} needs optimizer='adagrad'. Leave it at 0 for other optimizers."
+            f"forgetting={arguments.forgetting!r} needs optimizer='adagrad'. Leave it at 0 for other optimizers."
         )
-    kind = learner_kind(vae.learner, bool(vae.amortized))
-    if vae.estimator not in kind.estimators:
-        check_parameter(f"estimator ({kind.argument})", vae.estimator, choices=kind.estimators)
-    if kind.needs_real_latents and vae.prior is None:
-        prior = POSTERIORS[vae.get_params()["posterior"]].prior
+    kind = learner_kind(arguments.learner, bool(arguments.amortized))
+    if arguments.estimator not in kind.estimators:
+        check_parameter(f"estimator ({kind.argument})", arguments.estimator, choices=kind.estimators)
+    if kind.needs_real_latents and arguments.prior is None:
+        prior = POSTERIORS[arguments.posterior].prior
         jax.eval_shape(lambda: check_real_support(prior(2)))  # traced: nothing is compiled
-    if vae.get_params()["posterior"] == "dirichlet" and vae.latent_dim == 1:
+    if arguments.posterior == "dirichlet" and arguments.latent_dim == 1:
         raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
-    if vae.latent_dim == AUTO:
-        _check_search(vae, kind)
-    if vae.encoder is not None and not kind.needs_encoder:
+    if arguments.latent_dim == AUTO:
+        _check_search(arguments, kind)
+    if arguments.encoder is not None and not kind.needs_encoder:
         raise ValueError(
             f"encoder: {kind.argument} does not use one. Leave it out, or set learner='aevb' and amortized=True."
         )
 
 
-def _check_search(vae, kind):
+def _check_search(arguments, kind):
     """Refuse settings with which the number of latent variables cannot be chosen by a held-out bound."""
     if not kind.needs_encoder:
         raise ValueError(
             f"latent_dim='auto' compares bounds of held-out rows, and {kind.argument} holds out none. Give a number."
         )
     for name in OWN_PARTS:
-        if getattr(vae, name) is not None:
+        if getattr(arguments, name) is not None:
             raise ValueError(
                 f"latent_dim='auto' tries several numbers, and the {name} given is made for one. Give that number, or "
                 f"leave out {name}."
             )
 
 
-def check_held_out(vae, feed) -> None:
+def check_held_out(arguments, feed) -> None:
     """Refuse to choose the number of latent variables for data of which nothing is held out."""
-    if vae.latent_dim != AUTO or feed.held_out is not None:
+    if arguments.latent_dim != AUTO or feed.held_out is not None:
         return
     if feed.num_rows is None:
         raise ValueError("latent_dim='auto' needs held-out rows, and batches have none. Give a number.")
-    what = "too few rows to hold some out" if vae.validation_fraction else "validation_fraction=0"
+    what = "too few rows to hold some out" if arguments.validation_fraction else "validation_fraction=0"
     raise ValueError(
         f"latent_dim='auto' needs held-out rows, and there are none: {what}. Give a number, a larger "
         "validation_fraction, or validation_data."
@@ -107,8 +108,17 @@ def _check_part(name, setting, part):
         )
 
 
+def _check_likelihood(name, setting, value):
+    if isinstance(value, Mapping):  # the names of columns are checked with the data
+        for column, kind in value.items():
+            check_parameter(f"likelihood[{column!r}]", kind, choices=("auto", *KINDS, *NAMED_LIKELIHOODS))
+    else:
+        check_parameter(name, value, choices=(*setting.choices, *_names(setting.registry), *COLUMN_KINDS))
+
+
 # Checks of settings whose values are not plain numbers or names.
 _CHECKS = {
+    "likelihood": _check_likelihood,
     "optimizer": _check_optimizer,
     "prior": _check_part,
     "encoder": _check_part,
@@ -129,6 +139,15 @@ def check_feed(kind: type[Ascent], num_rows: int | None, is_resident: bool) -> N
         raise ValueError(f"{kind.argument} stores a state for each row, and needs data that fit into memory.")
     if kind.needs_num_data and num_rows is None:
         raise ValueError(f"{kind.argument} weights the prior against N datapoints, but N is unknown for an iterator.")
+
+
+def check_weighted(kind: type[Ascent], sample_weight) -> None:
+    """Refuse weights of rows for a learner that improves a state of each row at its one visit in an epoch."""
+    if sample_weight is not None and kind.keeps_rows:
+        raise ValueError(
+            f"sample_weight: {kind.argument} stores a state for each row, and visits all rows equally often. Leave it "
+            "out, repeat the rows, or set learner='aevb' and amortized=True."
+        )
 
 
 def has_a_bound(vae) -> bool:

@@ -74,16 +74,6 @@ class SilentCopies:
         return bool(self.progress) and not getattr(self, "_is_copy", False)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-class Unsaved:
-    """Holds a value that is not copied or pickled: copies and pickles are empty."""
-
-    def __init__(self, value=None):
-        self.value = value
-
-    def __reduce__(self):
-        return Unsaved, ()
-
-
 @contextmanager
 def unchanged_on_error(estimator):
     """Restore the attributes of an estimator if the block fails: a refused `fit` changes nothing."""

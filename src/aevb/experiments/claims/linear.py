@@ -17,7 +17,7 @@ from jax import Array
 from aevb.learners import AEVB, MCEM
 from aevb.models import GenerativeModel, RecognitionModel, split, standard_normal
 from aevb.networks import Linear, initialize
-from aevb.training import Source, train
+from aevb.training import Resident, Source, train_on
 
 BATCH_SIZE = 100
 
@@ -66,7 +66,13 @@ def compare_with_pca(X: np.ndarray, latent_dim: int, epochs: int, seed: int = 0)
 
 
 def learn_linear(
-    X: np.ndarray, latent_dim: int, epochs: int, seed: int = 0, learner_of: Callable = AEVB, updates_per_step: int = 1
+    X: np.ndarray,
+    latent_dim: int,
+    epochs: int,
+    seed: int = 0,
+    learner_of: Callable = AEVB,
+    updates_per_step: int = 1,
+    weights: np.ndarray | None = None,
 ) -> tuple[GenerativeModel, RecognitionModel | None]:
     """Return the learned linear-Gaussian models, p(z) = N(0, I), p(x|z) = N(W z + b, s I).
 
@@ -77,6 +83,7 @@ def learn_linear(
         seed: Random seed.
         learner_of: A class from :mod:`aevb.learners`.
         updates_per_step: How often the learner updates the weights per step.
+        weights: (N,), of the rows; None if they are equal.
     """
     num_data, data_dim = X.shape
     generative = GenerativeModel(standard_normal(latent_dim), LinearGaussian(latent_dim, data_dim))
@@ -87,5 +94,5 @@ def learn_linear(
     optimizer = optax.adam(optax.cosine_decay_schedule(1e-2, steps))  # so that it converges
     learner = learner_of(split(models).skeleton, num_data, optimizer=optimizer, parameter_prior=False)
     state = learner.init(models, learning_rate=1.0, key=jax.random.key(seed))
-    setting = {"key": jax.random.key(seed + 1), "batch_size": BATCH_SIZE, "max_epochs": epochs}
-    return learner.models(train(learner, state, Source(X), np.arange(num_data), **setting).state)
+    feed = Resident(Source(X), np.arange(num_data), BATCH_SIZE, weights=weights)
+    return learner.models(train_on(learner, state, feed, key=jax.random.key(seed + 1), max_epochs=epochs).state)

@@ -1,4 +1,4 @@
-// What all parts of the page share: the model, the datapoints, the state.
+// What all parts of the page share: the model, the datapoints and the state.
 
 import { latentAxes, principalAxes } from "./basis.js";
 import { Model } from "./model.js";
@@ -12,7 +12,7 @@ import { State } from "./state.js";
 /** @typedef {import("./paint.js").Painter} Painter */
 /**
  * @typedef {object} DataFacts
- * @property {number[] | null} offset of the columns: what the model computes with is x minus this
+ * @property {number[] | null} offset of the columns: the model's input is x minus this
  * @property {number} row_scale
  * @property {number} num_held_out
  * @property {import("./palette.js").Labels} labels
@@ -37,7 +37,7 @@ import { State } from "./state.js";
  * @property {import("./arrays.js").Entry[]} arrays
  */
 
-export const NUM_EPSILON = 16; // L: draws of epsilon behind the bound
+export const NUM_EPSILON = 16; // L: draws of epsilon for the bound
 
 export class App {
   /**
@@ -63,9 +63,9 @@ export class App {
     this.offset = facts.data.offset ?? new Array(this.D).fill(0);
     this.painter = makePainter(facts.data, this.offset, this.model.inUnitInterval, this.columns);
     this.state = new State(this.startingValues());
-    /** Whether z goes where x leads, until it is moved by hand. */
+    /** Whether z follows the input x; not after it has been moved by hand. */
     this.isFollowing = true;
-    /** @type {Gaussian | null} q(z|x) of what was put in, if it is whole */
+    /** @type {Gaussian | null} q(z|x) of the input, if nothing in it is missing */
     this.q = null;
     /** @type {Float32Array} its draws (L, J) */
     this.draws = new Float32Array(0);
@@ -86,7 +86,7 @@ export class App {
 
   /**
    * Values in the units of the data, in double precision.
-   * @param {Float32Array} x (D,) as the model computes with it
+   * @param {Float32Array} x (D,), in the model's units
    */
   inUnits(x) {
     return Float64Array.from(x, (value, i) => value + this.offset[i]);
@@ -117,10 +117,10 @@ export class App {
   }
 
   /**
-   * Take something as x; z goes to the mean of q(z|x).
+   * Set the input x; z moves to the mean of q(z|x).
    * @param {Partial<import("./state.js").Values>} patch
    */
-  putIn(patch) {
+  setInput(patch) {
     this.state.set(patch);
     this.isFollowing = true;
     const { x, missing } = this.values;
@@ -128,12 +128,12 @@ export class App {
   }
 
   /**
-   * Take a datapoint as x.
+   * Use a datapoint as the input.
    * @param {number} number
    */
   pick(number) {
     this.state.set({ z: this.code(number) });
-    this.putIn({ x: this.point(number), source: number, missing: new Uint8Array(this.D), noise: 0 });
+    this.setInput({ x: this.point(number), source: number, missing: new Uint8Array(this.D), noise: 0 });
   }
 
   /**
@@ -148,7 +148,7 @@ export class App {
   /** @returns {import("./state.js").Values} */
   startingValues() {
     const { latentDim: J, dataDim: D } = this.model;
-    const [one, other] = this.twoUnlike();
+    const [one, other] = this.twoDifferent();
     return {
       z: this.code(one),
       x: this.point(one),
@@ -165,7 +165,7 @@ export class App {
       completionSeed: 1,
       from: this.code(one),
       to: this.code(other),
-      way: 0.5,
+      fraction: 0.5,
       isPathShown: false,
       isDataShown: true,
       isManifoldShown: true,
@@ -175,7 +175,7 @@ export class App {
   }
 
   /**
-   * A view of all but the farthest codes, and of the middle of the prior.
+   * A view that contains all but the farthest codes, and the middle of the prior.
    * @param {"axes" | "pca"} kind
    * @param {number} first
    * @param {number} second
@@ -193,26 +193,26 @@ export class App {
     return { x: (x.low + x.high) / 2, y: first === second ? 0 : (y.low + y.high) / 2, span: Math.min(span, 12) };
   }
 
-  /** Show all of the plane that is chosen. */
+  /** Zoom out to all of the chosen plane. */
   showAll() {
     const { basis, first, second } = this.values;
     this.state.set({ view: this.wholeView(basis, first, second) });
   }
 
-  /** Two datapoints for a start: of different labels, if there are any, each among its like. */
-  twoUnlike() {
+  /** Two datapoints to start with: with different labels, if there are any, and typical of them. */
+  twoDifferent() {
     const { labels } = this;
     if (!labels) return [0, this.farthest(0)];
     const candidates = Array.from({ length: Math.min(this.numPoints, 60) }, (_, i) => i);
     const best = candidates
-      .map((i) => ({ i, likes: this.likes(i, labels) }))
-      .sort((one, other) => other.likes - one.likes);
+      .map((i) => ({ i, numAlike: this.numAlike(i, labels) }))
+      .sort((one, other) => other.numAlike - one.numAlike);
     const other = best.find(({ i }) => labels[i] !== labels[best[0].i]);
     return [best[0].i, other ? other.i : best[0].i];
   }
 
   /**
-   * The datapoint whose code is farthest from another's.
+   * The datapoint whose code is farthest from that of a given one.
    * @param {number} i
    */
   farthest(i) {
@@ -238,7 +238,7 @@ export class App {
    * @param {number} i
    * @param {Float32Array} labels
    */
-  likes(i, labels) {
+  numAlike(i, labels) {
     const squares = this.squares(i);
     const limit = squares.slice().sort()[Math.min(10, squares.length - 1)];
     return labels.filter((label, k) => squares[k] <= limit && label === labels[i]).length;
@@ -251,6 +251,6 @@ export class App {
  */
 function values(arrays, name) {
   const found = arrays.get(name);
-  if (!found) throw new Error(`the page lacks ${name}`);
+  if (!found) throw new Error(`the page does not contain ${name}`);
   return found.values;
 }

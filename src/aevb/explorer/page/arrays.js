@@ -1,4 +1,4 @@
-// Named arrays, out of the text that holds them: base64 of zlib of their bytes.
+// Decodes named arrays from text: base64 of zlib of their bytes.
 
 /** @typedef {{ name: string, type: string, shape: number[], start: number }} Entry */
 /** @typedef {{ shape: number[], values: Float32Array }} NamedArray */
@@ -6,7 +6,7 @@
 const BYTES = /** @type {Record<string, number>} */ ({ float16: 2, float32: 4, uint8: 1, uint16: 2, int32: 4 });
 
 /**
- * Read all arrays, as numbers of single precision.
+ * Read all arrays, as single-precision numbers.
  * @param {Entry[]} table
  * @param {string} text
  * @returns {Promise<Map<string, NamedArray>>}
@@ -17,7 +17,7 @@ export async function readArrays(table, text) {
 }
 
 /**
- * @param {string} text base64, perhaps with the letters of URLs
+ * @param {string} text base64, standard or URL-safe
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function bytesOf(text) {
@@ -29,7 +29,7 @@ export function bytesOf(text) {
 
 /**
  * @param {Uint8Array} bytes
- * @returns {string} base64 with the letters of URLs
+ * @returns {string} URL-safe base64
  */
 export function textOf(bytes) {
   let binary = "";
@@ -62,7 +62,7 @@ function valuesOf(buffer, { type, shape, start }) {
 }
 
 /**
- * Numbers of half precision (IEEE 754 binary16): one sign bit, 5 of the exponent, 10 of the fraction.
+ * Half-precision numbers (IEEE 754 binary16): one sign bit, 5 exponent bits, 10 fraction bits.
  * @param {Uint16Array} bits
  * @returns {Float32Array}
  */

@@ -1,6 +1,6 @@
-// The decoded manifold behind the plane: what the decoder makes of every place.
+// The decoded manifold behind the plane: the decoder's output at every point.
 //
-// It comes coarse first and then finer, some milliseconds a frame, so that nothing ever waits for it.
+// It is drawn coarsely first and then refined, a few milliseconds per frame, so that it never blocks the page.
 
 import { context, make } from "./dom.js";
 
@@ -8,7 +8,7 @@ import { context, make } from "./dom.js";
 /** @typedef {import("./plane.js").Frame} Frame */
 /** @typedef {{ column: number, row: number, stride: number }} Cell */
 
-const BUDGET = 9; // milliseconds a frame
+const BUDGET = 9; // milliseconds per frame
 const BATCH = 8;
 
 export class Backdrop {
@@ -29,11 +29,11 @@ export class Backdrop {
   }
 
   /**
-   * Begin anew, if what would be seen has changed.
+   * Redraw, if anything visible has changed.
    * @param {Frame} frame
-   * @param {boolean} anyway after a change of colours
+   * @param {boolean} force redraw in any case, after a change of colours
    */
-  show(frame, anyway = false) {
+  show(frame, force = false) {
     const { app } = this;
     const { basis, first, second, z, isManifoldShown } = app.values;
     const c = app.basis.coordinates(z);
@@ -42,7 +42,7 @@ export class Backdrop {
       .map((value) => value.toFixed(3));
     const { left, bottom, unit, size } = frame;
     const key = [basis, first, second, left, bottom, unit, size, isManifoldShown, ...rest].join();
-    if (key === this.key && !anyway) return;
+    if (key === this.key && !force) return;
     this.key = key;
     this.frame = frame;
     const side = app.painter.isImage ? 30 : 62;

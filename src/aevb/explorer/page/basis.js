@@ -1,16 +1,16 @@
-// The plane that is shown: two coordinates of z, and the others, which rest.
+// The plane that is shown: two coordinates of z vary, the others stay fixed.
 //
-// Coordinates are c = B (z - m) with orthonormal rows B: the latent variables themselves (m = 0, those that carry most
+// Coordinates are c = B (z - m) with orthonormal rows B: the latent variables themselves (m = 0, the most informative
 // first), or the principal axes of the codes.
 
-/** @typedef {{ kind: "axes" | "pca", first: number, second: number }} Choice places in the order of the coordinates */
+/** @typedef {{ kind: "axes" | "pca", first: number, second: number }} Choice indices of coordinates */
 
 export class Basis {
   /**
    * @param {"axes" | "pca"} kind
    * @param {Float32Array} rows (J, J)
    * @param {Float32Array} center (J,)
-   * @param {string[]} names of the coordinates, with what they carry
+   * @param {string[]} names of the coordinates, with the information that they carry
    */
   constructor(kind, rows, center, names) {
     this.kind = kind;
@@ -71,7 +71,7 @@ export class Basis {
 }
 
 /**
- * The latent variables, most informative first; two keep their order, as in the pictures of the report.
+ * The latent variables, the most informative first; two of them keep their order, as in the pictures of the report.
  * @param {number[]} carried
  * @param {string} unit
  * @param {boolean[]} active

@@ -36,7 +36,7 @@ export function klDivergence({ mu, sigma }) {
 }
 
 /**
- * The bound of one datapoint: E log p(x|z) - KL(q(z|x) || p(z)), the first term by the draws of epsilon.
+ * The bound of one datapoint: E log p(x|z) - KL(q(z|x) || p(z)), the first term estimated from the draws of epsilon.
  * @param {Model} model
  * @param {Float32Array} x (D,)
  * @param {Float32Array} epsilon (L, J)

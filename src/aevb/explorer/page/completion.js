@@ -1,9 +1,9 @@
-// What was there? Draws from p(z | what is left of x), by adaptive importance sampling.
+// Draws from p(z | the observed part of x), by adaptive importance sampling.
 //
 // Population Monte Carlo (Cappé, Guillin, Marin and Robert, 2004). Each round draws z from a mixture of the prior and
-// of Gaussians as wide as the encoder's q(z | completed x), for each completion of the round before; weighs them by
-// p(z) p(observed x | z) / mixture(z); and resamples. Weights against the whole mixture keep the draws honest: a
-// completion that the encoder likes and the observed part does not is thrown away.
+// of Gaussians as wide as the encoder's q(z | completed x), for each completion of the previous round; weights them by
+// p(z) p(observed x | z) / mixture(z); and resamples. Weighting by the whole mixture keeps the draws correct: a
+// completion that suits the encoder but not the observed part is discarded.
 
 import { Random } from "./random.js";
 
@@ -13,14 +13,14 @@ import { Random } from "./random.js";
 /** @typedef {{ round: number, numRounds: number, completions: Completion[], effective: number }} Progress */
 
 const PRIOR_SHARE = 0.3;
-const WIDER = 1.3; // the proposals are wider than q: tails that are too light would make weights of any size
+const WIDER = 1.3; // proposals are wider than q: with lighter tails the weights would be unbounded
 
-export class Completing {
+export class Completer {
   /**
    * @param {Model} model
    * @param {Float32Array} x (D,) as observed
    * @param {Uint8Array} missing (D,)
-   * @param {number} noise level that is known
+   * @param {number} noise known level of the noise
    * @param {{ seed: number, numDraws?: number, numCompletions?: number, numRounds?: number }} options
    */
   constructor(model, x, missing, noise, { seed, numDraws = 96, numCompletions = 8, numRounds = 6 }) {
@@ -77,7 +77,7 @@ export class Completing {
   }
 
   /**
-   * The observed part as it is, the rest by the decoder; noisy values all by the decoder.
+   * The observed part unchanged, the rest from the decoder; if there is noise, everything from the decoder.
    * @param {Float32Array} z
    * @param {import("./model.js").Likelihood} p
    * @param {number} s
@@ -102,7 +102,7 @@ export class Completing {
     const share = (1 - PRIOR_SHARE) / completions.length / 2;
     const kept = completions.flatMap(({ z, mean }) => {
       const q = this.model.encode(mean);
-      // Half around the draw, which has been weighed already, and half around the encoder's mean, which has not.
+      // Half around the draw, which has already been weighted, and half around the encoder's mean, which has not.
       return [
         { mu: z, sigma: q.sigma.map((value) => WIDER * value), share },
         { mu: q.mu, sigma: q.sigma.map((value) => 2 * WIDER * value), share },
@@ -143,7 +143,7 @@ function normalized(logWeights) {
 }
 
 /**
- * Systematic resampling: as many of each draw as its weight is worth, up to one.
+ * Systematic resampling: the number of copies of each draw is proportional to its weight, up to rounding.
  * @param {Float64Array} weights
  * @param {number} count
  * @param {Random} random

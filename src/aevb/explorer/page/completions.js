@@ -1,6 +1,6 @@
-// The card where what was rubbed out or drowned in noise comes back, several times.
+// The card with several completions of an input with missing parts or noise.
 
-import { Completing } from "./completion.js";
+import { Completer } from "./completion.js";
 import { find, writtenVector } from "./dom.js";
 import { newSeed } from "./random.js";
 import { Tiles } from "./tiles.js";
@@ -18,7 +18,7 @@ export class Completions {
     this.onParticles = onParticles;
     /** @type {Completion[]} */
     this.found = [];
-    /** @type {Completing | null} */
+    /** @type {Completer | null} */
     this.job = null;
     this.isWaiting = false;
     this.tiles = new Tiles(find("completion-tiles"), app.painter, (k) => app.moveTo(this.found[k].z.slice()));
@@ -36,8 +36,8 @@ export class Completions {
     const { x, missing, noise, completionSeed: seed } = app.values;
     const isNeeded = this.isNeeded;
     find("completions").classList.toggle("empty", !isNeeded);
-    find("roll-block").hidden = isNeeded; // one thing at a time
-    this.job = isNeeded && x ? new Completing(app.model, x, missing, noise, { seed }) : null;
+    find("roll-block").hidden = isNeeded; // show one or the other
+    this.job = isNeeded && x ? new Completer(app.model, x, missing, noise, { seed }) : null;
     if (!isNeeded) {
       this.found = [];
       this.tiles.show([], String);
@@ -46,11 +46,11 @@ export class Completions {
         app.particles = [];
         this.onParticles();
       }
-    } else if (!this.isWaiting) this.later();
+    } else if (!this.isWaiting) this.scheduleRound();
   }
 
-  /** A round at a time, so that the page stays quick and the completions are seen to settle. */
-  later() {
+  /** One round at a time, so that the page stays responsive and the completions can be seen to settle. */
+  scheduleRound() {
     this.isWaiting = true;
     setTimeout(() => {
       this.isWaiting = false;
@@ -72,7 +72,7 @@ export class Completions {
       ? `${effective.toFixed(0)} of ${job.numDraws} draws are effective in the last round.`
       : `Round ${round} of ${numRounds} …`;
     this.onParticles();
-    if (!job.isDone) this.later();
+    if (!job.isDone) this.scheduleRound();
     else if (app.isFollowing) app.state.set({ z: completions[0].z.slice() });
   }
 }

@@ -1,4 +1,4 @@
-// What stands around the plane: axes, the coordinates that it does not show, labels, what is drawn, the zoom.
+// The controls around the plane: axes, the coordinates that it does not show, labels, visibility and zoom.
 
 import { find, findInput, make, written } from "./dom.js";
 import { labelColour, labelName } from "./palette.js";
@@ -95,7 +95,7 @@ function addAxes(app) {
   across.addEventListener("change", () => choose("first", "second", Number(across.value)));
   up.addEventListener("change", () => choose("second", "first", Number(up.value)));
   /**
-   * Two axes are never the same: the other takes the place of this one.
+   * The two axes always differ: if necessary, they are swapped.
    * @param {"first" | "second"} key
    * @param {"first" | "second"} other
    * @param {number} value

@@ -1,4 +1,4 @@
-// Small helps for the document. Text is set as text: nothing that a name or a label says is ever markup.
+// Small helpers for the document. Text is always set as text: names and labels are never interpreted as markup.
 
 /**
  * @param {string} id
@@ -6,7 +6,7 @@
  */
 export function find(id) {
   const found = document.getElementById(id);
-  if (!found) throw new Error(`the page lacks #${id}`);
+  if (!found) throw new Error(`the page has no element #${id}`);
   return found;
 }
 
@@ -23,7 +23,7 @@ export function findInput(id) {
 /**
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
- * @param {Record<string, string | number | boolean>} [attributes] `text` is the text; false leaves one out
+ * @param {Record<string, string | number | boolean>} [attributes] `text` is the text; those that are false are left out
  * @param {Node[]} [children]
  * @returns {HTMLElementTagNameMap[T]}
  */
@@ -44,12 +44,12 @@ export function make(tag, attributes = {}, children = []) {
  */
 export function context(canvas, settings) {
   const found = canvas.getContext("2d", settings);
-  if (!found) throw new Error("the browser draws no canvas");
+  if (!found) throw new Error("the browser does not support canvas");
   return found;
 }
 
 /**
- * A canvas as sharp as the screen, with coordinates in CSS pixels.
+ * A canvas with the resolution of the screen, and coordinates in CSS pixels.
  * @param {HTMLCanvasElement} canvas
  * @param {number} width
  * @param {number} height
@@ -77,13 +77,13 @@ export function colour(name) {
   return found;
 }
 
-/** After a change from light to dark. */
-export function forgetColours() {
+/** Call this after a change between light and dark. */
+export function clearColours() {
   colours.clear();
 }
 
 /**
- * A number as a person writes it.
+ * A number as readable text.
  * @param {number} value
  * @param {number} [digits]
  */
@@ -103,7 +103,7 @@ export function writtenVector(values) {
   return `(${shown.join(", ")}${values.length > 4 ? ", …" : ""})`;
 }
 
-/** Whether the reader wants little to move. */
-export function prefersStillness() {
+/** Whether the user prefers reduced motion. */
+export function prefersReducedMotion() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }

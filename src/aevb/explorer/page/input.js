@@ -1,4 +1,4 @@
-// What can be done to x, whatever kind of data it is: pick, clear, add noise, open a file.
+// Changing the input x, for any kind of data: pick, clear, add noise, open a file.
 
 import { find, findInput, written } from "./dom.js";
 import { Pad } from "./pad.js";
@@ -51,11 +51,11 @@ function addNoise(app) {
     if (!x) return;
     if (!noise || !clean) clean = x;
     const value = Number(level.value);
-    app.putIn({ x: app.model.corrupt(clean, value, new Random(newSeed())), source: null, noise: value });
+    app.setInput({ x: app.model.corrupt(clean, value, new Random(newSeed())), source: null, noise: value });
   });
   find("undo").addEventListener("click", () => {
     const { noise, x } = app.values;
-    app.putIn({ x: noise && clean ? clean : x, noise: 0, missing: new Uint8Array(app.D) });
+    app.setInput({ x: noise && clean ? clean : x, noise: 0, missing: new Uint8Array(app.D) });
   });
   app.state.on(["noise", "missing"], () => {
     const { noise, missing } = app.values;

@@ -1,13 +1,13 @@
-// z = mu + sigma * epsilon, seen to happen: noise on the left becomes q(z|x) on the right.
+// An animation of z = mu + sigma * epsilon: noise on the left becomes q(z|x) on the right.
 
-import { colour, find, findCanvas, fitted, prefersStillness } from "./dom.js";
+import { colour, find, findCanvas, fitted, prefersReducedMotion } from "./dom.js";
 import { NUM_EPSILON } from "./app.js";
 import { newSeed } from "./random.js";
 
 /** @typedef {import("./app.js").App} App */
 
 const MILLISECONDS = 1100;
-const REACH = 2.9; // standard deviations that are seen
+const REACH = 2.9; // visible standard deviations
 
 export class Lens {
   /** @param {App} app */
@@ -19,7 +19,7 @@ export class Lens {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
-  /** Draw epsilon again; the first draw is where z goes. */
+  /** Draw epsilon again; z moves to the first draw. */
   roll() {
     const { app } = this;
     app.state.set({ epsilonSeed: newSeed() });
@@ -32,7 +32,7 @@ export class Lens {
   }
 
   animate() {
-    if (prefersStillness()) return this.draw();
+    if (prefersReducedMotion()) return this.draw();
     this.began = performance.now();
     const next = () => {
       this.draw();
@@ -92,7 +92,7 @@ export class Lens {
       const c = app.basis.coordinates(z);
       const [a, b] = [c[first] - center[first], second === first ? 0 : c[second] - center[second]];
       const u = l11 ? a / l11 : 0;
-      const v = l22 ? (b - l21 * u) / l22 : 0; // what it is in units of q: the epsilon behind it
+      const v = l22 ? (b - l21 * u) / l22 : 0; // the epsilon that gives this draw
       const [x0, y0] = [left + (u * half) / REACH, middle - (v * half) / REACH];
       const [x1, y1] = [right + a * unit, middle - b * unit];
       const t = ease(Math.min(Math.max(1.25 * time - 0.25 * (l / NUM_EPSILON), 0), 1));

@@ -1,9 +1,9 @@
-// The page, put together.
+// The entry point of the page: it creates all its parts.
 
 import { App } from "./app.js";
 import { readArrays } from "./arrays.js";
 import { klDivergence, lowerBound } from "./bound.js";
-import { Completing } from "./completion.js";
+import { Completer } from "./completion.js";
 import { Completions } from "./completions.js";
 import { addControls, showRest } from "./controls.js";
 import { find, findCanvas, writtenVector } from "./dom.js";
@@ -14,7 +14,7 @@ import { Model } from "./model.js";
 import { Plane } from "./plane.js";
 import { Random } from "./random.js";
 import { addColours, addSharing, readAddress } from "./share.js";
-import { Between, Dream, Walk } from "./walks.js";
+import { Interpolation, Samples, Traversals } from "./walks.js";
 
 /** @typedef {import("./app.js").Facts} Facts */
 
@@ -33,8 +33,8 @@ async function start() {
 
   /** @type {number | undefined} */
   let timer;
-  // To those who listen instead of looking, when z has come to rest.
-  const tellSoon = () => {
+  // For screen readers, when z has stopped moving.
+  const announceSoon = () => {
     clearTimeout(timer);
     timer = window.setTimeout(() => (find("status").textContent = plane.describe()), 600);
   };
@@ -43,7 +43,7 @@ async function start() {
     app.painter.paint(output, app.values.isDraw ? app.model.draw(p, new Random(app.values.epsilonSeed)) : p.mu);
     output.setAttribute("aria-label", `Decoder output at z = ${writtenVector(app.values.z)}`);
     find("z").textContent = `z = ${writtenVector(app.values.z)}`;
-    tellSoon();
+    announceSoon();
     showRest(app);
   };
   state.on(["z", "isDraw", "epsilonSeed"], showOutput);
@@ -63,16 +63,16 @@ async function start() {
   state.on(["first", "second", "basis"], () => lens.draw());
 
   new Completions(app, drawPlane);
-  new Between(app);
-  new Walk(app);
-  new Dream(app, drawPlane);
+  new Interpolation(app);
+  new Traversals(app);
+  new Samples(app, drawPlane);
   state.on(
     ["z", "x", "missing", "view", "basis", "first", "second", "from", "to", "isPathShown", "epsilonSeed"],
     drawPlane,
   );
   addSharing(app);
   addColours(() => {
-    app.painter.retint();
+    app.painter.updateColours();
     plane.redraw();
     state.set({ ...app.values });
   });
@@ -82,7 +82,7 @@ async function start() {
   state.set({ ...app.values });
   document.documentElement.dataset.ready = "yes";
   // For the console, and for tests: the same functions that the page uses.
-  Object.assign(globalThis, { explorer: { app, readArrays, Model, lowerBound, klDivergence, Completing, Random } });
+  Object.assign(globalThis, { explorer: { app, readArrays, Model, lowerBound, klDivergence, Completer, Random } });
 }
 
 /** @param {Facts} facts */

@@ -1,4 +1,4 @@
-// The bound of what was put in, split into its two terms.
+// The bound of the input, split into its two terms.
 
 import { find, written } from "./dom.js";
 
@@ -15,7 +15,7 @@ export class Meter {
     if (app.data.typical_bound !== null) find("typical").textContent = written(app.data.typical_bound, 1);
   }
 
-  /** @param {Bound | null} found null if x has gaps */
+  /** @param {Bound | null} found null if x has missing values */
   show(found) {
     find("bound-block").hidden = !found;
     if (!found) return;
@@ -24,8 +24,8 @@ export class Meter {
     find("bound").textContent = written(bound, 1);
     find("reconstruction").textContent = written(reconstruction, 1);
     find("kl").textContent = written(kl, 1);
-    find("bound-error").textContent = `± ${written(stdError, 1)} by the 16 draws of z`;
-    // From 0 to the reconstruction, and from there the KL divergence further down.
+    find("bound-error").textContent = `± ${written(stdError, 1)} from the 16 draws of z`;
+    // One bar from 0 to the reconstruction, and one from there down by the KL divergence.
     const [low, high] = [Math.min(0, reconstruction, bound, typical), Math.max(0, reconstruction, typical)];
     const share = (/** @type {number} */ value) => (100 * (value - low)) / (high - low || 1);
     place(this.bars.reconstruction, share(Math.min(0, reconstruction)), share(Math.max(0, reconstruction)));

@@ -1,4 +1,4 @@
-// The model: p(z) = N(0, I), p(x|z) and q(z|x), as distributions made of networks.
+// The model: p(z) = N(0, I), p(x|z) and q(z|x), with parameters computed by networks.
 
 import { apply, findNetwork, sigmoid, softplus } from "./network.js";
 
@@ -6,7 +6,7 @@ import { apply, findNetwork, sigmoid, softplus } from "./network.js";
 /** @typedef {import("./network.js").Network} Network */
 /** @typedef {{ mu: Float32Array, sigma: Float32Array }} Gaussian independent variables */
 /**
- * What p(x|z) is made of: logits of Bernoulli variables, or means and standard deviations of Gaussian ones.
+ * The parameters of p(x|z): logits of Bernoulli variables, or means and standard deviations of Gaussian ones.
  * @typedef {{ logits: Float32Array | null, mu: Float32Array, sigma: Float32Array | null }} Likelihood
  */
 /**
@@ -31,7 +31,7 @@ export class Model {
    */
   constructor(description, arrays) {
     const decoder = findNetwork(arrays, "decoder", description.activation);
-    if (!decoder) throw new Error("the page holds no decoder");
+    if (!decoder) throw new Error("the page does not contain a decoder");
     this.latentDim = description.latent_dim;
     this.dataDim = description.data_dim;
     this.isBernoulli = description.likelihood === "bernoulli";
@@ -80,11 +80,11 @@ export class Model {
   }
 
   /**
-   * log p(x|z) in nats, for each of several p(x|z), by what of x is observed.
+   * log p(x|z) in nats of the observed part of x, for each of several p(x|z).
    * @param {Likelihood} p (n, D)
    * @param {Float32Array} x (D,)
    * @param {Uint8Array | null} missing (D,): 1 where x is not known
-   * @param {number} noise what is known to have happened to x: see `corrupt`
+   * @param {number} noise known level of the noise in x, see `corrupt`
    * @returns {Float64Array} (n,)
    */
   logLikelihood(p, x, missing = null, noise = 0) {
@@ -122,8 +122,8 @@ export class Model {
   }
 
   /**
-   * Add noise. Of Bernoulli variables the level is the share that is replaced by 0 or 1; of others it is the standard
-   * deviation of what is added, in those of the columns.
+   * Add noise. For Bernoulli variables the level is the fraction that is replaced by 0 or 1; for others it is the
+   * standard deviation of the noise, in units of the columns' standard deviations.
    * @param {Float32Array} x
    * @param {number} level
    * @param {import("./random.js").Random} random
@@ -145,7 +145,7 @@ export class Model {
  */
 function valuesOf(named, ending) {
   const found = named.find(([name]) => new RegExp(`\\.${ending}'?\\]?$`).test(name));
-  if (!found) throw new Error(`the units of the data lack ${ending}`);
+  if (!found) throw new Error(`the units of the data have no ${ending}`);
   return found[1].values;
 }
 

@@ -6,11 +6,11 @@
 
 const SQRT_2_OVER_PI = Math.sqrt(2 / Math.PI);
 
-/** @type {Record<string, (a: number) => number>} By the names that a model file has. */
+/** @type {Record<string, (a: number) => number>} By their names in model files. */
 export const ACTIVATIONS = {
   tanh: Math.tanh,
   relu: (a) => (a > 0 ? a : 0),
-  gelu: (a) => 0.5 * a * (1 + Math.tanh(SQRT_2_OVER_PI * (a + 0.044715 * a * a * a))), // JAX's, by tanh
+  gelu: (a) => 0.5 * a * (1 + Math.tanh(SQRT_2_OVER_PI * (a + 0.044715 * a * a * a))), // JAX's tanh approximation
   silu: (a) => a * sigmoid(a),
   softplus,
   elu: (a) => (a > 0 ? a : Math.expm1(a)),
@@ -48,7 +48,7 @@ export function findNetwork(arrays, part, activation) {
     if (match) (found[Number(match[1])] ??= {})[match[2]] = array;
   }
   const layers = found.map(({ weight, bias }) => {
-    if (!weight || !bias) throw new Error(`a layer of the ${part} is not complete`);
+    if (!weight || !bias) throw new Error(`a layer of the ${part} is incomplete`);
     const [outSize, inSize] = weight.shape;
     return { weight: weight.values, bias: bias.values, inSize, outSize };
   });
@@ -75,7 +75,7 @@ export function apply(network, x) {
 }
 
 /**
- * W x + b for one x; four rows of W at a time, or the processor waits for its own sums.
+ * W x + b for one x; four rows of W at a time, because a single running sum would make the processor wait.
  * @param {Layer} layer
  * @param {Float32Array} x
  */
@@ -109,7 +109,7 @@ function linearOfOne({ weight, bias, inSize, outSize }, x) {
 }
 
 /**
- * W x + b for n of them: each row of W is read once for four x.
+ * W x + b for several x: each row of W is read once for four x.
  * @param {Layer} layer
  * @param {Float32Array} x (n, inSize)
  * @param {number} n

@@ -1,4 +1,4 @@
-// What lies above the datapoints: axes, q(z|x) and its draws, the way from A to B, and z.
+// What is drawn above the datapoints: axes, q(z|x) and its draws, the path from A to B, and z.
 
 import { colour, fitted, written } from "./dom.js";
 
@@ -42,7 +42,7 @@ export class Overlay {
   }
 
   /**
-   * Whole numbers at the sides, and where the prior's standard deviations are.
+   * Tick labels at the edges, and circles at the prior's standard deviations.
    * @param {CanvasRenderingContext2D} drawing
    * @param {Frame} frame
    */
@@ -171,7 +171,7 @@ export class Overlay {
   }
 
   /**
-   * Where a z is on the screen.
+   * The position of a z on the screen.
    * @param {Float32Array} z
    * @param {Frame} frame
    */

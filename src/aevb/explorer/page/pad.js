@@ -1,11 +1,11 @@
-// The pad of images: draw, wipe, rub out.
+// The input pad for images: draw, erase, mark as missing.
 
 import { colour, context, find, findCanvas } from "./dom.js";
 
 /** @typedef {import("./app.js").App} App */
-/** @typedef {"draw" | "wipe" | "rub"} Tool */
+/** @typedef {"draw" | "erase" | "mask"} Tool */
 
-const SIZES = { draw: 1.15, wipe: 2, rub: 2.6 }; // radii on an image of 28 pixels
+const SIZES = { draw: 1.15, erase: 2, mask: 2.6 }; // radii on an image of 28 pixels
 
 export class Pad {
   /**
@@ -32,7 +32,7 @@ export class Pad {
     this.app.painter.paint(this.canvas, x ?? this.app.fromUnits(this.blank()), missing);
   }
 
-  /** A sheet with nothing on it, in the units of the data: the least that a pixel can be. */
+  /** An empty image, in the units of the data: all pixels have the smallest value. */
   blank() {
     return new Float64Array(this.app.D).fill(this.ends()[0]);
   }
@@ -78,13 +78,13 @@ export class Pad {
     const { app, width, height } = this;
     const x = app.values.x ? app.inUnits(app.values.x) : this.blank();
     const missing = app.values.missing.slice();
-    const radius = Math.max((Math.max(width, height) / 28) * SIZES[this.tool], 0.8); // of the pixels of the image
+    const radius = Math.max((Math.max(width, height) / 28) * SIZES[this.tool], 0.8); // in pixels of the image
     const [low, high] = this.ends();
     for (let row = 0; row < height; row++) {
       for (let column = 0; column < width; column++) {
         const d = distance(column, row, from, to) / radius;
         const i = row * width + column;
-        if (this.tool === "rub") {
+        if (this.tool === "mask") {
           if (d <= 1) missing[i] = 1;
           continue;
         }
@@ -98,14 +98,15 @@ export class Pad {
         x[i] = low + (high - low) * (Math.round(255 * level) / 255);
       }
     }
-    app.putIn(this.tool === "rub" ? { missing } : { x: app.fromUnits(x), missing, source: null });
+    app.setInput(this.tool === "mask" ? { missing } : { x: app.fromUnits(x), missing, source: null });
   }
 
   clear() {
-    this.app.putIn({ x: this.app.fromUnits(this.blank()), source: null, missing: new Uint8Array(this.app.D), noise: 0 });
+    const { app } = this;
+    app.setInput({ x: app.fromUnits(this.blank()), source: null, missing: new Uint8Array(app.D), noise: 0 });
   }
 
-  /** Move what was drawn to where the data have their middle: the encoder has never seen it elsewhere. */
+  /** Move the drawing to the centre of mass of the data: the encoder has never seen it elsewhere. */
   center() {
     const { app, width, height } = this;
     if (!app.values.x) return;
@@ -123,7 +124,7 @@ export class Pad {
         missing[row * width + column] = app.values.missing[v * width + u];
       }
     }
-    if (dx || dy) app.putIn({ x: app.fromUnits(x), missing, source: null });
+    if (dx || dy) app.setInput({ x: app.fromUnits(x), missing, source: null });
   }
 
   /** @param {KeyboardEvent} event */
@@ -144,7 +145,7 @@ export class Pad {
     this.showCursor();
   }
 
-  /** Where the keys would draw. */
+  /** Show where the keyboard would draw. */
   showCursor() {
     const { width, height } = this;
     Object.assign(this.pen, { width: 8 * width, height: 8 * height });
@@ -156,9 +157,9 @@ export class Pad {
   }
 
   /**
-   * Take a picture from a file, light and dark as the data have them.
+   * Read a picture from a file, with light and dark as in the data.
    * @param {File} file
-   * @returns {Promise<string>} what was done
+   * @returns {Promise<string>} a message for the user
    */
   async read(file) {
     const { app, width, height } = this;
@@ -173,7 +174,7 @@ export class Pad {
     drawing.fillRect(0, 0, width, height);
     drawing.drawImage(bitmap, (width - w) / 2, (height - h) / 2, w, h);
     const { data } = drawing.getImageData(0, 0, width, height);
-    // Grey as Pillow's, with which folders of pictures are read: a training file comes in as the row it was.
+    // Converted to grey like Pillow, which reads folders of pictures: a training file gives the same row again.
     const levels = Float64Array.from({ length: width * height }, (_, i) => {
       const [r, g, b] = data.subarray(4 * i, 4 * i + 3);
       const light = (19595 * r + 38470 * g + 7471 * b + 0x8000) >> 16;
@@ -181,18 +182,18 @@ export class Pad {
     });
     const [low, high] = this.ends();
     const x = levels.map((level) => low + (high - low) * (level / 255));
-    app.putIn({ x: app.fromUnits(x), source: null, missing: new Uint8Array(app.D), noise: 0 });
+    app.setInput({ x: app.fromUnits(x), source: null, missing: new Uint8Array(app.D), noise: 0 });
     const large = app.data.light_on_dark ? "light" : "dark";
     return `${file.name}: ${large} pixels are large values, as in the data. Invert makes them small ones.`;
   }
 
-  /** Swap light and dark, of a picture that has them the other way round than the data. */
+  /** Swap light and dark, for a picture with the opposite polarity to the data. */
   invert() {
     const { app } = this;
     if (!app.values.x) return;
     const [low, high] = this.ends();
     const x = app.inUnits(app.values.x).map((value) => low + high - value);
-    app.putIn({ x: app.fromUnits(x), source: null });
+    app.setInput({ x: app.fromUnits(x), source: null });
   }
 
   /** The values of black and white, or of white and black, in the units of the data. */

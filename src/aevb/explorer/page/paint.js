@@ -1,13 +1,13 @@
-// How one x looks: an image, or a row of a table as bars or as a line.
+// Draws one x: an image, or a row of a table as bars or as a line.
 
 import { colour, context, fitted } from "./dom.js";
 
 /**
  * @typedef {object} Painter
  * @property {boolean} isImage
- * @property {number} aspect width by height
+ * @property {number} aspect width divided by height
  * @property {(canvas: HTMLCanvasElement, x: Float32Array, missing?: Uint8Array | null) => void} paint
- * @property {() => void} retint after a change of colours
+ * @property {() => void} updateColours to be called after a change of colours
  */
 
 /**
@@ -32,7 +32,7 @@ export function makePainter(facts, offset, inUnitInterval, columns) {
 function imagePainter([height, width], offset, [low, high], lightOnDark) {
   let ramp = new Uint32Array(256);
   let hidden = 0;
-  const retint = () => {
+  const updateColours = () => {
     const ends = lightOnDark
       ? [
           [8, 8, 8],
@@ -44,13 +44,13 @@ function imagePainter([height, width], offset, [low, high], lightOnDark) {
     );
     hidden = packed(channels(colour("hidden")));
   };
-  retint();
+  updateColours();
   const image = new ImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   return {
     isImage: true,
     aspect: width / height,
-    retint,
+    updateColours,
     paint(canvas, x, missing = null) {
       if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
       for (let i = 0; i < pixels.length; i++) {
@@ -70,12 +70,12 @@ const MOST_BARS = 60;
  */
 function tablePainter({ means, stds }) {
   let [above, below, rule] = ["", "", ""];
-  const retint = () => ([above, below, rule] = [colour("accent"), colour("warm"), colour("rule")]);
-  retint();
+  const updateColours = () => ([above, below, rule] = [colour("accent"), colour("warm"), colour("rule")]);
+  updateColours();
   return {
     isImage: false,
     aspect: 1.35,
-    retint,
+    updateColours,
     paint(canvas, x, missing = null) {
       const width = canvas.clientWidth || Number(canvas.dataset.width) || 64;
       const height = canvas.clientHeight || Number(canvas.dataset.height) || 48;

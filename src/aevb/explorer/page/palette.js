@@ -1,6 +1,6 @@
-// Colours of labels: those of the report, which readers with colour-blindness can tell apart.
+// Colours of labels, the same as in the report; they can be distinguished by colour-blind readers.
 
-// After Petroff, "Accessible color sequences for data visualization" (2021), its greys replaced.
+// After Petroff, "Accessible color sequences for data visualization" (2021), with its greys replaced.
 export const COLOURS = [
   "#3f90da",
   "#bd1f01",
@@ -26,7 +26,7 @@ const RAMP = [
 
 /**
  * @param {Labels} labels
- * @param {number} value number of the class, or the quantity
+ * @param {number} value index of the class, or the quantity
  */
 export function labelColour(labels, value) {
   if (!labels || !Number.isFinite(value)) return "#717581";

@@ -1,4 +1,4 @@
-// The latent plane under the hand: what dragging, pressing and keys do to z and to the view.
+// The interactive latent plane: how dragging, clicking and keys change z and the view.
 
 import { Backdrop } from "./backdrop.js";
 import { find, findCanvas, make, writtenVector } from "./dom.js";
@@ -13,7 +13,7 @@ import { Scatter } from "./scatter.js";
  * @property {number} size of the square
  * @property {number} left coordinate at its left side
  * @property {number} bottom coordinate at its lower side
- * @property {number} unit pixels in a unit
+ * @property {number} unit pixels per unit
  * @property {(a: number, b: number) => [number, number]} place
  */
 
@@ -38,9 +38,9 @@ export class Plane {
     const { state } = app;
     state.on(["view", "basis", "first", "second", "label", "isDataShown"], () => this.scatter.draw(this.frame()));
     state.on(["view", "basis", "first", "second", "z", "isManifoldShown"], () => this.backdrop.show(this.frame()));
-    state.on(["isDataShown", "isManifoldShown"], () => this.soften());
+    state.on(["isDataShown", "isManifoldShown"], () => this.fadeBackdrop());
     new ResizeObserver(() => this.redraw()).observe(this.box);
-    this.soften();
+    this.fadeBackdrop();
   }
 
   /** @returns {Frame} */
@@ -52,7 +52,7 @@ export class Plane {
     return { size, left, bottom, unit, place: (a, b) => [(a - left) * unit, size - (b - bottom) * unit] };
   }
 
-  /** Draw everything again: another size, other colours. */
+  /** Redraw everything, after a change of size or colours. */
   redraw() {
     const frame = this.frame();
     if (!frame.size) return;
@@ -61,12 +61,12 @@ export class Plane {
     this.draw();
   }
 
-  soften() {
+  fadeBackdrop() {
     const { isDataShown } = this.app.values;
     this.box.classList.toggle("soft", isDataShown);
   }
 
-  /** Where z is, in words. */
+  /** Describe the position of z in words. */
   describe() {
     const { app } = this;
     const near = this.scatter.nearest(...this.overlay.at(app.values.z, this.frame()), Infinity);
@@ -79,7 +79,7 @@ export class Plane {
   }
 
   /**
-   * z below a place on the screen; the coordinates that are not shown rest.
+   * The z at a position on the screen; the coordinates that are not shown keep their values.
    * @param {number} x
    * @param {number} y
    */
@@ -92,7 +92,7 @@ export class Plane {
     return this.app.basis.latent(c);
   }
 
-  /** @param {number} factor above 1: nearer */
+  /** @param {number} factor above 1 to zoom in */
   zoom(factor) {
     const frame = this.frame();
     const [x, y] = this.overlay.at(this.app.values.z, frame);
@@ -101,7 +101,7 @@ export class Plane {
 
   /**
    * @param {number} factor
-   * @param {number} x the place that stays where it is
+   * @param {number} x of the point that stays in place
    * @param {number} y
    */
   zoomAt(factor, x, y) {
@@ -113,7 +113,7 @@ export class Plane {
     this.app.state.set({ view: { x: a + (view.x - a) * share, y: b + (view.y - b) * share, span } });
   }
 
-  /** Look at q(z|x) from near by. */
+  /** Zoom in on q(z|x). */
   zoomToPosterior() {
     const { app } = this;
     if (!app.q) return;

@@ -1,4 +1,4 @@
-// Random numbers that a seed gives again: a shared page shows the same draws.
+// Reproducible random numbers from a seed: a shared page shows the same draws.
 
 export class Random {
   /** @param {number} seed */
@@ -8,7 +8,7 @@ export class Random {
     this.spare = null;
   }
 
-  /** In [0, 1). Mulberry32, by Tommy Ettinger: small, and good enough to look at. */
+  /** A number in [0, 1). Mulberry32, by Tommy Ettinger: small, and good enough for display. */
   uniform() {
     this.state = (this.state + 0x6d2b79f5) >>> 0;
     let t = this.state;
@@ -36,7 +36,7 @@ export class Random {
   }
 
   /**
-   * A place, by weights that need not sum to 1.
+   * A random index, with probabilities proportional to the weights.
    * @param {ArrayLike<number>} weights
    */
   choose(weights) {
@@ -49,7 +49,7 @@ export class Random {
   }
 }
 
-/** A fresh seed, short enough for an address. */
+/** A new seed, short enough for a URL. */
 export function newSeed() {
   return Math.floor(Math.random() * 1e6);
 }

@@ -27,7 +27,7 @@ export class Scatter {
     const edge = colour("card");
     for (let i = 0; i < app.numPoints; i++) {
       const c = app.basis.coordinates(app.codes.subarray(i * app.J, (i + 1) * app.J));
-      // One latent variable has no second coordinate: the points are strewn over the height.
+      // With one latent variable there is no second coordinate: the points are spread over the height.
       const up =
         second === first
           ? (((i * 0.618034) % 1) - 0.5) * 1.6 * (frame.size / 2 / frame.unit) +
@@ -55,7 +55,7 @@ export class Scatter {
   }
 
   /**
-   * The datapoint next to a place on the screen, or -1.
+   * The datapoint nearest to a position on the screen, or -1.
    * @param {number} x
    * @param {number} y
    * @param {number} reach

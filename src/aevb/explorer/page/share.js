@@ -1,6 +1,6 @@
-// The state in the address, to be passed on; and light or dark.
+// Sharing the state through the URL; and light or dark colours.
 
-import { find, findInput, forgetColours } from "./dom.js";
+import { find, findInput, clearColours } from "./dom.js";
 import { fromHash, toHash } from "./state.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -19,7 +19,7 @@ export function addSharing(app) {
       await navigator.clipboard.writeText(field.value);
       find("share-words").textContent = "Copied. This link opens the page in its current state:";
     } catch {
-      // Not allowed here: the link stands in the field.
+      // Not allowed here: the link can be copied from the field.
     }
   });
   window.addEventListener("hashchange", () => {
@@ -29,7 +29,7 @@ export function addSharing(app) {
 }
 
 /**
- * Take over what the address says.
+ * Apply the state in the URL.
  * @param {App} app
  */
 export function readAddress(app) {
@@ -53,7 +53,7 @@ export function addColours(onChange) {
   const change = () => {
     const isDark = root.dataset.theme ? root.dataset.theme === "dark" : system.matches;
     button.setAttribute("aria-pressed", String(isDark));
-    forgetColours();
+    clearColours();
     onChange();
   };
   button.addEventListener("click", () => {

@@ -1,30 +1,30 @@
-// What the reader has done so far, in one place; those who show a part of it are told when that part changes.
+// The state of the page, in one place; listeners are notified when the parts that they show change.
 
 import { bytesOf, textOf } from "./arrays.js";
 
 /**
  * @typedef {object} Values
- * @property {Float32Array} z where the decoder stands
- * @property {Float32Array | null} x what was put in, as it is observed
- * @property {number | null} source the datapoint that x is, if it is one
- * @property {Uint8Array} missing 1 where x is rubbed out
+ * @property {Float32Array} z the decoder's input
+ * @property {Float32Array | null} x the encoder's input, as observed
+ * @property {number | null} source index of the datapoint that x is, if it is one
+ * @property {Uint8Array} missing 1 where x is marked as missing
  * @property {number} noise level of the noise that was added to x
  * @property {number} epsilonSeed
  * @property {"axes" | "pca"} basis
- * @property {number} first coordinate that grows to the right
- * @property {number} second coordinate that grows upwards
+ * @property {number} first coordinate on the horizontal axis
+ * @property {number} second coordinate on the vertical axis
  * @property {{ x: number, y: number, span: number }} view middle and half width of the plane
  * @property {number} temperature
  * @property {number} sampleSeed
  * @property {number} completionSeed
  * @property {Float32Array} from
  * @property {Float32Array} to
- * @property {number} way from 0 to 1
+ * @property {number} fraction of the path from A to B, from 0 to 1
  * @property {boolean} isPathShown
  * @property {boolean} isDataShown
  * @property {boolean} isManifoldShown
  * @property {boolean} isDraw whether the output is a draw of x instead of its mean
- * @property {number} label that is picked out, or -1
+ * @property {number} label that is highlighted, or -1
  */
 
 export class State {
@@ -39,7 +39,7 @@ export class State {
 
   /** @param {Partial<Values>} patch */
   set(patch) {
-    if (this.changed.size === 0) requestAnimationFrame(() => this.tell());
+    if (this.changed.size === 0) requestAnimationFrame(() => this.notify());
     Object.assign(this.values, patch);
     for (const key of Object.keys(patch)) this.changed.add(key);
   }
@@ -52,7 +52,7 @@ export class State {
     this.listeners.push({ keys: new Set(keys), action });
   }
 
-  tell() {
+  notify() {
     const changed = this.changed;
     this.changed = new Set();
     for (const { keys, action } of this.listeners) {
@@ -62,7 +62,7 @@ export class State {
 }
 
 /**
- * The state as the part of an address after #.
+ * The state as the part of a URL after #.
  * @param {Values} values
  */
 export function toHash(values) {
@@ -76,7 +76,7 @@ export function toHash(values) {
   parts.set("p", [values.basis, values.first, values.second].join("."));
   parts.set("v", short([values.view.x, values.view.y, values.view.span]));
   parts.set("e", [values.epsilonSeed, values.sampleSeed, values.completionSeed].join("."));
-  parts.set("t", short([values.temperature, values.way]));
+  parts.set("t", short([values.temperature, values.fraction]));
   if (values.isPathShown) parts.set("ab", `${short(values.from)}~${short(values.to)}`);
   parts.set("s", [values.isDataShown, values.isManifoldShown, values.isDraw].map(Number).join(""));
   if (values.label >= 0) parts.set("l", String(values.label));
@@ -84,7 +84,7 @@ export function toHash(values) {
 }
 
 /**
- * What an address says. It may come from anyone: what does not fit is left out.
+ * The state in a URL. It may come from anyone: invalid entries are ignored.
  * @param {string} hash
  * @param {{ latentDim: number, dataDim: number, numPoints: number }} sizes
  * @returns {Partial<Values>}
@@ -117,7 +117,7 @@ export function fromHash(hash, { latentDim: J, dataDim: D, numPoints }) {
   });
   const rates = numbers(parts.get("t"), 2, 3);
   if (rates && rates[0] >= 0 && rates[1] >= 0 && rates[1] <= 1)
-    Object.assign(found, { temperature: rates[0], way: rates[1] });
+    Object.assign(found, { temperature: rates[0], fraction: rates[1] });
   const [from, to] = (parts.get("ab") ?? "").split("~").map((text) => numbers(text, J, 50));
   if (from && to) Object.assign(found, { from, to, isPathShown: true });
   if (/^[01]{3}$/.test(parts.get("s") ?? "")) {

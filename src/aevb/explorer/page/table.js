@@ -1,10 +1,10 @@
-// The pad of tables: one slider a column, beside what the model makes of it; or a line to draw, if they are many.
+// The input pad for tables: one slider per column, next to the model's prediction; with many columns, a line to draw.
 
 import { colour, find, fitted, make, written } from "./dom.js";
 
 /** @typedef {import("./app.js").App} App */
 /**
- * @typedef {object} Line what there is of a column
+ * @typedef {object} Line the elements of a column
  * @property {HTMLInputElement} slider
  * @property {HTMLElement} number
  * @property {HTMLInputElement} keep
@@ -81,7 +81,7 @@ export class Table {
     keep.addEventListener("change", () => {
       const missing = this.app.values.missing.slice();
       missing[i] = keep.checked ? 0 : 1;
-      this.app.putIn({ missing });
+      this.app.setInput({ missing });
     });
   }
 
@@ -94,7 +94,7 @@ export class Table {
     const missing = this.app.values.missing.slice();
     x[i] = value;
     missing[i] = 0;
-    this.app.putIn({ x, missing, source: null });
+    this.app.setInput({ x, missing, source: null });
   }
 
   addCurve() {
@@ -164,11 +164,12 @@ export class Table {
   }
 
   clear() {
-    this.app.putIn({ x: this.app.columns.means.slice(), source: null, missing: new Uint8Array(this.app.D), noise: 0 });
+    const { app } = this;
+    app.setInput({ x: app.columns.means.slice(), source: null, missing: new Uint8Array(app.D), noise: 0 });
   }
 
   /**
-   * The first row of numbers of a .csv file; with a header the columns are found by their names.
+   * The first row of numbers in a .csv file; with a header, columns are matched by name.
    * @param {File} file
    */
   async read(file) {
@@ -184,7 +185,7 @@ export class Table {
     const isGap = order.map((place) => cells[place] === "" || !Number.isFinite(Number(cells[place])));
     const given = this.app.fromUnits(order.map((place) => Number(cells[place])));
     const x = given.map((value, i) => (isGap[i] ? this.app.columns.means[i] : value));
-    this.app.putIn({ x, source: null, missing: Uint8Array.from(isGap, Number), noise: 0 });
+    this.app.setInput({ x, source: null, missing: Uint8Array.from(isGap, Number), noise: 0 });
   }
 }
 

@@ -1,4 +1,4 @@
-// Rows of small pictures that can be pressed.
+// Rows of small pictures that can be clicked.
 
 import { make } from "./dom.js";
 

@@ -1,15 +1,15 @@
-// Three ways through the latent space: between two points, along each coordinate, and at random from the prior.
+// Three ways to move through the latent space: between two points, along each coordinate, and at random from the prior.
 
-import { find, findInput, make, prefersStillness, written, writtenVector } from "./dom.js";
+import { find, findInput, make, prefersReducedMotion, written, writtenVector } from "./dom.js";
 import { newSeed, Random } from "./random.js";
 import { Tiles } from "./tiles.js";
 
 /** @typedef {import("./app.js").App} App */
 
-const NUM_BETWEEN = 9;
+const NUM_INTERPOLATED = 9;
 const STEPS = Array.from({ length: 13 }, (_, k) => (k - 6) / 2);
 const NUM_SAMPLES = 16;
-const MOST_ROWS = 12; // coordinates that are walked along
+const MOST_ROWS = 12; // coordinates shown
 
 /**
  * @param {App} app
@@ -20,58 +20,58 @@ function decoded(app, z) {
   return Array.from({ length: z.length / app.J }, (_, s) => mu.subarray(s * app.D, (s + 1) * app.D));
 }
 
-export class Between {
+export class Interpolation {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
-    this.slider = findInput("way");
+    this.slider = findInput("fraction");
     this.isPlaying = false;
-    this.tiles = new Tiles(find("between-tiles"), app.painter, (k) => this.go(k / (NUM_BETWEEN - 1)));
+    this.tiles = new Tiles(find("interpolation-tiles"), app.painter, (k) => this.go(k / (NUM_INTERPOLATED - 1)));
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     find("set-from").addEventListener("click", () => app.state.set({ from: app.values.z.slice(), isPathShown: true }));
     find("set-to").addEventListener("click", () => app.state.set({ to: app.values.z.slice(), isPathShown: true }));
     find("play").addEventListener("click", () => this.play());
     app.state.on(["from", "to"], () => this.show());
-    app.state.on(["way"], () => (this.slider.value = String(app.values.way)));
+    app.state.on(["fraction"], () => (this.slider.value = String(app.values.fraction)));
   }
 
-  /** @param {number} way */
-  at(way) {
+  /** @param {number} fraction */
+  at(fraction) {
     const { from, to } = this.app.values;
-    return from.map((start, j) => (1 - way) * start + way * to[j]);
+    return from.map((start, j) => (1 - fraction) * start + fraction * to[j]);
   }
 
-  /** @param {number} way */
-  go(way) {
-    this.app.state.set({ way, isPathShown: true });
-    this.app.moveTo(this.at(way));
+  /** @param {number} fraction */
+  go(fraction) {
+    this.app.state.set({ fraction, isPathShown: true });
+    this.app.moveTo(this.at(fraction));
   }
 
   play() {
     this.isPlaying = !this.isPlaying;
     find("play").textContent = this.isPlaying ? "Pause" : "Play";
-    const began = performance.now() - 1500 * this.app.values.way;
+    const began = performance.now() - 1500 * this.app.values.fraction;
     const next = () => {
       if (!this.isPlaying) return;
       const t = ((performance.now() - began) / 1500) % 2;
       this.go(t < 1 ? t : 2 - t);
-      if (prefersStillness()) setTimeout(next, 400);
+      if (prefersReducedMotion()) setTimeout(next, 400);
       else requestAnimationFrame(next);
     };
     next();
   }
 
   show() {
-    const z = new Float32Array(NUM_BETWEEN * this.app.J);
-    for (let k = 0; k < NUM_BETWEEN; k++) z.set(this.at(k / (NUM_BETWEEN - 1)), k * this.app.J);
+    const z = new Float32Array(NUM_INTERPOLATED * this.app.J);
+    for (let k = 0; k < NUM_INTERPOLATED; k++) z.set(this.at(k / (NUM_INTERPOLATED - 1)), k * this.app.J);
     this.tiles.show(
       decoded(this.app, z),
-      (k) => `${Math.round((100 * k) / (NUM_BETWEEN - 1))} % of the way from A to B`,
+      (k) => `${Math.round((100 * k) / (NUM_INTERPOLATED - 1))} % of the way from A to B`,
     );
   }
 }
 
-export class Walk {
+export class Traversals {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
@@ -79,21 +79,22 @@ export class Walk {
     this.rows = [];
     /** @type {number | undefined} */
     this.timer = undefined;
-    app.state.on(["z"], () => this.soon());
+    app.state.on(["z"], () => this.scheduleShow());
     app.state.on(["basis"], () => this.build());
     this.build();
   }
 
   build() {
     const { app } = this;
-    const place = find("walk-rows");
+    const place = find("traversal-rows");
     place.replaceChildren();
     this.rows = app.basis.names.slice(0, MOST_ROWS).map((name, k) => {
       const tiles = make("div", { class: "tiles strip", role: "group", "aria-label": `Along ${name}` });
-      place.append(make("div", { class: "walk-row" }, [make("span", { class: "walk-name", text: name }), tiles]));
+      const heading = make("span", { class: "traversal-name", text: name });
+      place.append(make("div", { class: "traversal-row" }, [heading, tiles]));
       return new Tiles(tiles, app.painter, (step) => this.go(k, STEPS[step]));
     });
-    this.soon();
+    this.scheduleShow();
   }
 
   /**
@@ -106,8 +107,8 @@ export class Walk {
     this.app.moveTo(this.app.basis.latent(c));
   }
 
-  /** When z rests for a moment: what follows the finger is the output itself. */
-  soon() {
+  /** Update with a delay: while z is being dragged, only the output follows immediately. */
+  scheduleShow() {
     if (this.timer !== undefined) return;
     this.timer = window.setTimeout(() => {
       this.timer = undefined;
@@ -127,7 +128,7 @@ export class Walk {
   }
 }
 
-export class Dream {
+export class Samples {
   /**
    * @param {App} app
    * @param {() => void} onSamples
@@ -136,12 +137,12 @@ export class Dream {
     this.app = app;
     this.onSamples = onSamples;
     this.slider = findInput("temperature");
-    this.tiles = new Tiles(find("dream-tiles"), app.painter, (k) => app.moveTo(app.samples[k].slice()));
+    this.tiles = new Tiles(find("samples-tiles"), app.painter, (k) => app.moveTo(app.samples[k].slice()));
     this.slider.addEventListener("input", () => app.state.set({ temperature: Number(this.slider.value) }));
-    find("dream-again").addEventListener("click", () => app.state.set({ sampleSeed: newSeed() }));
-    // The plane shows them from the first time that someone cares for them.
+    find("samples-again").addEventListener("click", () => app.state.set({ sampleSeed: newSeed() }));
+    // The plane shows them after the first interaction with this card.
     for (const name of ["click", "input"])
-      find("dream").addEventListener(name, () => (app.areSamplesShown = true), true);
+      find("samples").addEventListener(name, () => (app.areSamplesShown = true), true);
     app.state.on(["temperature", "sampleSeed"], () => this.show());
   }
 

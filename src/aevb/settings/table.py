@@ -1,15 +1,12 @@
-"""The arguments of `VAE`: the name of each, its default, its allowed values, and its meaning.
-
-This is their only description: the constructor's checks, the options of `aevb fit`, `config.toml` and the docstring of
-`VAE` are generated from it. It imports only the standard library, so that `aevb --help` does not load JAX.
-"""
+"""The arguments of `VAE`: the name of each, its default, its allowed values, and its meaning."""
 
 import inspect
 import textwrap
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-MAX_WIDTH = 10**6  # of a layer: machines lack the memory for more
+OWN_PARTS = ("prior", "encoder", "decoder")  # that a user may define
+MAX_WIDTH = 10**6  # of a layer: more would not fit into memory
 _PLACE = "Args: described in :mod:`aevb.settings`."
 
 
@@ -58,9 +55,9 @@ SETTINGS: dict[str, Setting] = {
         J, number of latent variables. ``"auto"``: 1, 2, 4, 8, ... are tried, each for up to 2,000 steps and on
         the same held-out rows, until their bound stops improving by more than one standard error, or no more
         latent variables become active; the smallest J within two standard errors of the best is used, and
-        learning starts anew with it. ``latent_dim_`` and
-        ``latent_dim_search_`` tell the result. Each J tried is compiled anew, a few seconds on top of its
-        steps. It needs held-out rows and an encoder, and networks and a prior that are not your own.
+        training starts again with it. ``latent_dim_`` and ``latent_dim_search_`` contain the result. Each J is
+        compiled separately, which takes a few seconds in addition to its steps. It needs held-out rows and an
+        encoder, and does not work with your own networks or prior.
         """,
         int,
         choices=("auto",),
@@ -74,7 +71,10 @@ SETTINGS: dict[str, Setting] = {
         levels it is the average bound over random binarizations with these probabilities, and comparable with
         neither binary nor continuous results. ``"gaussian"`` for real data; columns are standardized
         internally, and the bound is on the density in the units of X (k/255 for bytes that are grey levels).
-        ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper. ``"auto"`` chooses
+        ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper. ``"multinomial"`` for
+        counts of words, dense or a SciPy sparse matrix, given the length of each document: the decoder is
+        linear, so that latent variables are topics, and the bound is on the log probability of the counts,
+        with the multinomial coefficient; see `topics` and `perplexity`. ``"auto"`` chooses
         from the values in X: Bernoulli for 0 and 1 and for grey levels that are mostly near 0 and 1, like ink
         on paper; sigmoid-Gaussian for other grey levels, such as photographs; Gaussian for all other data.
         ``likelihood_`` and ``likelihood_reason_`` say which one, and why.
@@ -82,16 +82,34 @@ SETTINGS: dict[str, Setting] = {
         choices=("auto",),
         registry="aevb.models:NAMED_LIKELIHOODS",
     ),
+    "missing": Setting(
+        "ignored",
+        """
+        What the model of a table says about missing entries. ``"ignored"``: nothing; the bound is on log p of the
+        observed entries, which is right if entries are missing for reasons that the observed ones explain.
+        ``"modeled"``: for each column with missing entries, whether an entry is missing is one more binary
+        variable, learned with the others. The bound is then on log p(observed entries, which are missing);
+        `sample` returns missing entries as the data have them, and `impute` uses what their absence says.
+        """,
+        choices=("ignored", "modeled"),
+    ),
     "hidden": Setting(
         (500,),
         """
         Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
-        order.
+        order. With ``likelihood="multinomial"`` only the encoder has hidden layers.
         """,
         int,
         low=1,
         largest=MAX_WIDTH,
         several=True,
+    ),
+    "network": Setting(
+        "mlp",
+        """
+        The network of encoder and decoder: ``"mlp"``, with the `hidden` layers.
+        """,
+        registry="aevb.networks:NETWORKS",
     ),
     "activation": Setting(
         "gelu",

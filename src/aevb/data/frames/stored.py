@@ -1,0 +1,69 @@
+"""Numbers of a column and the numbers that a model learns from: the same, in a unit that suits float32."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from aevb.models.column import Column
+
+REAL = ("gaussian", "student-t", "lognormal", "bounded")
+COUNTS = ("poisson", "negative-binomial")
+LABELS = ("bernoulli", "categorical", "ordinal")
+EXACT_BELOW = 2.0**40  # whole numbers up to this one survive division by any number in float64
+
+
+def learn_number_column(name: str, family: str, values: np.ndarray, is_whole: bool = False) -> Column:
+    """Return the column of a family for numbers.
+
+    Args:
+        name: Its name.
+        family: A family of numbers.
+        values: (n,), none missing.
+        is_whole: Whether they are whole numbers, which must come back exactly.
+    """
+    low, high = ends_of(values) if family == "bounded" else (0.0, 1.0)
+    column = Column.of(name, family, values, low, high)
+    if is_whole and family in ("gaussian", "student-t") and np.abs(values).max() > EXACT_BELOW:
+        # Both exact in subtraction and division.
+        return replace(column, loc=float(np.rint(column.loc)), scale=2.0 ** float(np.rint(np.log2(column.scale))))
+    return column
+
+
+def natural_ends(values: np.ndarray) -> tuple[float, float]:
+    """Return the ends of bounded numbers: 0 and 1, 0 and 100, or the smallest and the largest number."""
+    low, high = float(values.min()), float(values.max())
+    if low >= 0 and high <= 100:
+        return 0.0, 1.0 if high <= 1 else 100.0
+    return low, high
+
+
+def ends_of(values: np.ndarray) -> tuple[float, float]:
+    """Return the ends between which numbers lie, not at them.
+
+    An end that occurs among the values is moved outwards by half the distance to the value next to it, so that its
+    logit is finite and not far from the others'.
+
+    Example:
+        >>> ends_of(np.array([0.0, 0.5, 0.75]))
+        (-0.25, 1.0)
+    """
+    low, high = natural_ends(values)
+    inside = values[(values > low) & (values < high)]
+    if not inside.size:
+        inside = np.array([(low + high) / 2])
+    smallest = 1e-9 * (high - low)
+    below, above = max(inside.min() - low, smallest) / 2, max(high - inside.max(), smallest) / 2
+    return low - float(below * np.any(values == low)), high + float(above * np.any(values == high))
+
+
+def learn_label_column(name: str, kind: str, counts: np.ndarray) -> Column:
+    """Return the column for labels that occur this often.
+
+    Example:
+        >>> learn_label_column("sex", "binary", np.array([50, 50])).start
+        (0.0,)
+    """
+    codes = np.repeat(np.arange(len(counts)), counts).astype(np.float64)
+    if kind == "binary":
+        return Column.of(name, "bernoulli", codes, num_levels=2)
+    return Column.of(name, kind, codes, num_levels=len(counts))

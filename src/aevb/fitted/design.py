@@ -1,0 +1,128 @@
+"""From the arguments to initial models and a learner: the same for a new fit, for streams and for model files."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import optax
+from jax import Array
+
+from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a
+from aevb.learners import OPTIMIZERS, Ascent, adagrad, learner_kind
+from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
+from aevb.learners.protocol import LearnerState
+from aevb.memory import check_memory
+from aevb.models import LIKELIHOODS, TABLE, Column, assemble, assemble_table, check_models, split
+from aevb.models.linear_start import start_linear
+from aevb.settings import Arguments
+from aevb.training.budget import AUTO, prior_precision
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What the models of a fit are built from.
+
+    Args:
+        arguments: The arguments of the estimator.
+        likelihood: A key of :data:`aevb.models.LIKELIHOODS`.
+        data_dim: D.
+        latent_dim: J.
+        units: Means and standard deviations of the columns as they are read, (D,) each; None if they are not used.
+        columns: (D,), what is known of each column of a table; empty if one family serves all.
+        has_missing: Whether rows of a table have missing entries.
+    """
+
+    arguments: Arguments
+    likelihood: str
+    data_dim: int
+    latent_dim: int
+    units: tuple[Any, Any] | None = None
+    columns: tuple[Column, ...] = ()
+    has_missing: bool = False
+
+    @classmethod
+    def of(cls, arguments: Arguments, likelihood: str, format: Any, latent_dim: int, units: Any = None) -> "Design":
+        """Return the design for data of this format."""
+        if likelihood == TABLE:
+            columns, has_missing = format.model_columns, format.encodes_missing
+            return cls(arguments, likelihood, len(columns), latent_dim, None, columns, has_missing)
+        return cls(arguments, likelihood, format.num_columns, latent_dim, units)
+
+    @property
+    def kind(self) -> type[Ascent]:
+        """The class of the learner."""
+        return learner_kind(self.arguments.learner, self.arguments.amortized)
+
+    def models(self, key: Array, rows: Any = None, weights: np.ndarray | None = None) -> tuple[Any, Any]:
+        """Return the pair that is learned, with initial values.
+
+        These depend on the rows (n, D) if there are any, and on their weights (n,).
+        """
+        a = self.arguments
+        own: dict[str, Any] = {"prior": a.prior, "encoder": a.encoder, "decoder": a.decoder, "posterior": a.posterior}
+        init = "glorot" if a.init == AUTO else a.init
+        if self.columns:
+            shape = self.latent_dim, a.hidden_widths, a.activation, a.posterior, self.has_missing, a.network
+            models: tuple[Any, Any] = assemble_table(self.columns, shape, init, key, **own)
+        else:
+            sizes = self.data_dim, self.latent_dim, a.hidden_widths
+            models = assemble(sizes, self.likelihood, a.activation, self.units, init, key, network=a.network, **own)
+        if rows is not None:
+            models = start_linear(models, np.asarray(rows), weights)
+        return self.kind.prepare(*models, a.posterior, self.latent_dim)
+
+    def checked_models(self, key: Array, rows: Any = None, weights: np.ndarray | None = None) -> tuple[Any, Any]:
+        """Return the same, after refusing networks that are too large, and parts that do not match."""
+        a = self.arguments
+        if a.encoder is None and a.decoder is None:
+            check_memory(self.data_dim, self.latent_dim, a.hidden_widths)
+        models = self.models(key, rows, weights)
+        if models[1] is None or a.own_parts:
+            estimator = sgvb_a if a.estimator == "sgvb-b" else ESTIMATORS[a.estimator]
+            check_models(*models, self.data_dim, self.latent_dim, estimator, a.num_samples)
+        return models
+
+    def estimator(self, models: tuple) -> str:
+        """Return the estimator in use: A instead of B where the KL divergence has no closed form."""
+        generative, recognition = models
+        if self.arguments.estimator != "sgvb-b" or recognition is None:
+            return self.arguments.estimator
+        return "sgvb-b" if has_analytic_kl(generative, recognition, self.data_dim) else "sgvb-a"
+
+    def start(
+        self, models: tuple, num_data: float | None, learning_rate: float | None, key: Array
+    ) -> tuple[Ascent, LearnerState]:
+        """Return the learner and its initial state; for a stream N is unknown, and the prior is ignored."""
+        a = self.arguments
+        learner = self.kind(
+            skeleton=split(models).skeleton,
+            num_data=1 if num_data is None else num_data,
+            estimator=ESTIMATORS[self.estimator(models)],
+            num_samples=a.num_samples,
+            optimizer=_optimizer(a),
+            parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=self.is_standardized),
+        )
+        return learner, learner.init(models, learning_rate or 0.0, key)
+
+    @property
+    def is_standardized(self) -> bool:
+        """Whether the networks see standardized columns."""
+        if self.columns:
+            return all(column.kind.is_standardized for column in self.columns)
+        return self.arguments.decoder is None and LIKELIHOODS[self.likelihood].standardize
+
+
+def initial_learning_rate(arguments: Arguments) -> float | None:
+    """Return the learning rate that is given or known by default; None if it is chosen by trial."""
+    if arguments.learning_rate is not None:
+        return arguments.learning_rate
+    if isinstance(arguments.optimizer, optax.GradientTransformation):
+        return 1.0
+    return DEFAULT_LEARNING_RATES.get(arguments.optimizer)
+
+
+def _optimizer(arguments):
+    if arguments.forgetting:
+        return adagrad(forgetting=float(arguments.forgetting))
+    return OPTIMIZERS[arguments.optimizer] if isinstance(arguments.optimizer, str) else arguments.optimizer

@@ -1,0 +1,146 @@
+"""The result of a fit: the two models, how data become datapoints, and how they were learned."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import jax
+import numpy as np
+from jax import Array
+
+from aevb.arguments import read_random_state
+from aevb.arrays import num_rows
+from aevb.estimators import sgvb_a, sgvb_b
+from aevb.learners import Ascent, learner_kind
+from aevb.models import TABLE, MatrixFormat
+from aevb.settings import Arguments
+from aevb.tasks import by_completeness, rows_with_holes
+from aevb.training import Source
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TrainingRecord:
+    """How a model was learned.
+
+    Args:
+        history: One row (a dict) per epoch, or per several epochs of small data.
+        stopped_because: See :class:`aevb.VAE`.
+        refit_epochs: Epochs of the last pass, over all rows; None if there was none.
+        learning_rate: The learning rate in use at the end.
+        latent_dim_search: One row (a dict) per number of latent variables tried.
+        likelihood_reason: Why the likelihood was chosen; empty if the user chose it.
+    """
+
+    history: list[dict] = field(default_factory=list)
+    stopped_because: str = "max_epochs"
+    refit_epochs: int | None = None
+    learning_rate: float | None = None
+    latent_dim_search: list[dict] = field(default_factory=list)
+    likelihood_reason: str = ""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """A learned model. Tasks, likelihoods, files, reports and pages are functions of it.
+
+    Args:
+        generative: p(z) p(x|z).
+        recognition: q(z|x); None if the learner has none.
+        format: How data become datapoints, and values of the model become data; see :class:`aevb.models.Format`.
+        seed: Of the run, and of all that is drawn from the model unless another is given.
+        arguments: The arguments that it was learned with.
+        likelihood: The name of p(x|z), a key of :data:`aevb.models.LIKELIHOODS`.
+        latent_dim: J.
+        estimator: The estimator in use, a key of :data:`aevb.estimators.ESTIMATORS`.
+        dispersion: Of grey levels about the decoder's means, see :func:`aevb.tasks.levels.dispersion`.
+        record: How it was learned.
+    """
+
+    generative: Any
+    recognition: Any
+    format: Any
+    seed: int = 0
+    arguments: Arguments = field(default_factory=Arguments)
+    likelihood: str = "custom"
+    latent_dim: int = 1
+    estimator: str = "sgvb-b"
+    dispersion: float = 1.0
+    record: TrainingRecord = field(default_factory=TrainingRecord)
+
+    @property
+    def learner(self) -> type[Ascent]:
+        """The class of the learner, which says what it can do; see :class:`aevb.learners.Capabilities`."""
+        return learner_kind(self.arguments.learner, self.arguments.amortized)
+
+    @property
+    def encoder(self) -> Any:
+        """The recognition model if it is a network; None if q(z|x) is found by a search, or not at all."""
+        return self.recognition if self.learner.needs_encoder else None
+
+    @property
+    def point_generative(self) -> Any:
+        """The generative model; of a posterior over the weights, the one at their means."""
+        return self.generative.mean if self.learner.has_weight_posterior else self.generative
+
+    @property
+    def bound(self) -> Callable:
+        """The estimator of the lower bound by which rows are scored: B, or A where it has no closed form."""
+        return sgvb_b if self.estimator == "sgvb-b" else sgvb_a
+
+    @property
+    def units(self) -> Any:
+        """The Gaussian with the columns' means and standard deviations, if the networks see standardized data."""
+        return getattr(getattr(self.generative, "decoder", None), "units", None)
+
+    @property
+    def has_column_units(self) -> bool:
+        """Whether each column has its own unit, unlike the pixels of images."""
+        return self.units is not None and bool(np.ptp(self.units.scale) > 0)
+
+    @property
+    def matrix(self) -> MatrixFormat:
+        """The format of a model of rows of numbers, stored ones if it is a model of a table."""
+        found = getattr(self.format, "matrix", self.format)
+        if not isinstance(found, MatrixFormat):
+            raise TypeError("this needs a model of rows of numbers, not one of trees of arrays.")
+        return found
+
+    @property
+    def is_table(self) -> bool:
+        """Whether columns have families of their own: rows are then those of a frame, as stored numbers."""
+        return self.likelihood == TABLE
+
+    def source(self, X: Any) -> Source:
+        """Return rows of data on the device."""
+        return Source(*self.format.store(X))
+
+    def with_holes(self, X: Any) -> np.ndarray:
+        """Return which rows of the data have missing values that the encoder cannot read, (n,)."""
+        return np.zeros(num_rows(X), bool) if self.format.encodes_missing else rows_with_holes(X)
+
+    def by_completeness(self, X: Any, complete: Callable[[Any], Any], incomplete: Callable[[Any], Any]) -> Any:
+        """Apply one function to the rows that the encoder can read and another to the rest, in row order."""
+        if self.format.encodes_missing:
+            return complete(X)
+        return by_completeness(X, complete, incomplete)
+
+    def key(self, random_state: Any = None) -> Array:
+        """Return a random key: of this `random_state`, or the model's own."""
+        return jax.random.key(self.seed if random_state is None else seed_of(random_state))
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed that a `random_state`, as in scikit-learn, stands for."""
+    return int(read_random_state(random_state).randint(2**31 - 1))
+
+
+def fitted_model(vae: Any) -> FittedModel:
+    """Return the fitted model of an estimator, or a fitted model itself."""
+    return getattr(vae, "model_", vae)
+
+
+def with_rows(vae: Any, rows: Any) -> tuple[FittedModel, np.ndarray]:
+    """Return the fitted model, and rows as the estimator reads them; those of a fitted model are a matrix already."""
+    return fitted_model(vae), vae._check_new_data(rows) if hasattr(vae, "model_") else rows

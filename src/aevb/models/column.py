@@ -1,0 +1,202 @@
+"""What a model knows about one column of a table."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from scipy.special import expit, logit
+
+EDGE = 1e-6  # the share that a number at or beyond an end is stored as: its log odds would be infinite
+QUARTILE = 0.7267  # of Student's t with 5 degrees of freedom, with which such a column starts
+MAX_LOG_CONCENTRATION = 8.0  # of counts whose variance does not exceed their mean: nearly a Poisson distribution
+
+
+class Kind(NamedTuple):
+    """What a family requires of its column."""
+
+    is_standardized: bool = False  # whether stored numbers are (t(x) - loc) / scale
+    is_count: bool = False  # whether the network's input is (log(1 + x) - loc) / scale
+    has_levels: bool = False
+    num_starts: int = 0  # numbers in `start`, of columns without levels
+
+
+KINDS = {
+    "gaussian": Kind(is_standardized=True),
+    "student-t": Kind(is_standardized=True),
+    "lognormal": Kind(is_standardized=True),
+    "bounded": Kind(is_standardized=True),
+    "poisson": Kind(is_count=True, num_starts=1),
+    "negative-binomial": Kind(is_count=True, num_starts=2),
+    "bernoulli": Kind(num_starts=1),
+    "categorical": Kind(has_levels=True),
+    "ordinal": Kind(has_levels=True),
+}
+
+
+@final
+@dataclass(frozen=True)
+class Column:
+    r"""The description of a column: its family, its units, and the distribution with which learning starts.
+
+    A table stores one number u for each entry x:
+
+    =================================== ==============================================================================
+    family                              stored number
+    =================================== ==============================================================================
+    "gaussian", "student-t"             :math:`(x - loc) / scale`
+    "lognormal"                         :math:`(\log x - loc) / scale`
+    "bounded"                           :math:`(\mathrm{logit} \frac{x - low}{high - low} - loc) / scale`
+    "poisson", "negative-binomial"      the count
+    "bernoulli"                         0 or 1
+    "categorical", "ordinal"            the code of the level: 0, 1, ...
+    =================================== ==============================================================================
+
+    Args:
+        name: Name of the column.
+        family: One of those above.
+        loc: See above; for counts, the mean of log(1 + x), for the encoder.
+        scale: See above; for counts, the standard deviation of log(1 + x).
+        low: Lower end of a "bounded" column.
+        high: Upper end of a "bounded" column.
+        num_levels: Number of levels of a "categorical" or "ordinal" column.
+        start: The distribution of the column by itself, with which learning starts: the log mean of a count, and then
+            the log concentration if it is "negative-binomial"; the log odds of 1; the log shares of all categories; or
+            the log odds of being at or below each ordered level but the last. Empty for rate, concentration and odds of
+            1, and for equal shares.
+
+    Example:
+        >>> weight = Column.of("weight", "lognormal", np.array([60.0, 75.0, np.nan, 90.0]))
+        >>> weight.in_units(weight.stored(np.array([75.0]))).round(6).tolist()
+        [75.0]
+        >>> Column.from_description(weight.describe()) == weight
+        True
+    """
+
+    name: str
+    family: str
+    loc: float = 0.0
+    scale: float = 1.0
+    low: float = 0.0
+    high: float = 1.0
+    num_levels: int = 0
+    start: tuple[float, ...] = ()
+
+    def __post_init__(self):
+        if self.family not in KINDS:
+            raise ValueError(f"family: column {self.name!r} has {self.family!r}, expected one of {tuple(KINDS)}.")
+        numbers = (self.loc, self.scale, self.low, self.high, *self.start)
+        if not all(math.isfinite(number) for number in numbers) or self.scale <= 0 or self.low >= self.high:
+            raise ValueError(f"column {self.name!r}: needs finite numbers, scale > 0 and low < high, got {self}.")
+        if self.kind.has_levels and self.num_levels < 1:
+            raise ValueError(f"num_levels: column {self.name!r} has {self.num_levels}, expected at least 1.")
+        if self.start and len(self.start) != self.num_starts:
+            raise ValueError(f"start: column {self.name!r} has {len(self.start)}, expected {self.num_starts} numbers.")
+
+    @property
+    def kind(self) -> Kind:
+        """What the family requires."""
+        return KINDS[self.family]
+
+    @property
+    def num_starts(self) -> int:
+        """How many numbers `start` has."""
+        if not self.kind.has_levels:
+            return self.kind.num_starts
+        return self.num_levels if self.family == "categorical" else self.num_levels - 1
+
+    # ---- units -------------------------------------------------------------------------------------------------------
+
+    def stored(self, x: np.ndarray) -> np.ndarray:
+        """Return the stored numbers of entries in the user's units; of counts and codes the numbers themselves.
+
+        Numbers at the ends of a "bounded" column are moved inside by a millionth of its width.
+        """
+        if not self.kind.is_standardized:
+            return x
+        return (_unstandardized(self.family, x, self.low, self.high) - self.loc) / self.scale
+
+    def in_units(self, u: np.ndarray) -> np.ndarray:
+        """Return the entries in the user's units that stored numbers stand for."""
+        if not self.kind.is_standardized:
+            return u
+        v = self.loc + self.scale * u
+        if self.family == "bounded":
+            width = self.high - self.low
+            return np.where(v < 0, self.low + width * expit(v), self.high - width * expit(-v))
+        return np.exp(v) if self.family == "lognormal" else v
+
+    # ---- from data, and from files -----------------------------------------------------------------------------------
+
+    @classmethod
+    def of(
+        cls, name: str, family: str, x: np.ndarray, low: float = 0.0, high: float = 1.0, num_levels: int = 0
+    ) -> "Column":
+        """Return the column that fits entries.
+
+        Args:
+            name: Name of the column.
+            family: See the class.
+            x: Numbers in the user's units, counts or codes, in floating point; NaN where missing.
+            low: See the class.
+            high: See the class.
+            num_levels: See the class.
+        """
+        x = np.asarray(x, np.float64)
+        x = x[~np.isnan(x)]
+        loc, scale, start = 0.0, 1.0, ()
+        if family in KINDS and len(x):  # otherwise the defaults
+            kind = KINDS[family]
+            if kind.is_standardized or kind.is_count:
+                loc, scale = _location_and_scale(family, _unstandardized(family, x, low, high))
+            start = () if kind.is_standardized else tuple(map(float, _start(family, x, num_levels)))
+        return cls(name, family, loc, scale, low, high, num_levels, start)
+
+    def describe(self) -> dict[str, Any]:
+        """Return all of it as what JSON can hold."""
+        return asdict(self) | {"start": list(self.start)}
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> "Column":
+        """Return the column that was described."""
+        return cls(**{**description, "start": tuple(description["start"])})
+
+
+def _unstandardized(family, x, low, high):
+    """Return the numbers that are standardized: x, its logarithm, its log odds, or log(1 + x) of counts."""
+    if family == "lognormal":
+        return np.log(x)
+    if family == "bounded":
+        share = (x - low) / (high - low)
+        return logit(np.where(share <= 0, EDGE, np.where(share >= 1, 1 - EDGE, share)))
+    return np.log1p(x) if KINDS[family].is_count else x
+
+
+def _location_and_scale(family, v):
+    """Return mean and standard deviation; for heavy tails, those of the Student's t with the same quartiles."""
+    if family == "student-t":
+        loc = np.median(v)
+        scale = np.median(np.abs(v - loc)) / QUARTILE
+        if scale > 0:
+            return float(loc), float(scale)
+    scale = float(v.std())
+    return float(v.mean()), scale if scale > 0 else 1.0
+
+
+def _start(family, x, num_levels):
+    """Return `start`, with half an entry more of each outcome, so that none is impossible."""
+    n = len(x)
+    if family == "bernoulli":
+        return (np.log(x.sum() + 0.5) - np.log(n - x.sum() + 0.5),)
+    if KINDS[family].is_count:
+        mean, variance = (x.sum() + 0.5) / n, x.var()
+        if family == "poisson":
+            return (np.log(mean),)
+        excess = max(variance - mean, mean**2 * np.exp(-MAX_LOG_CONCENTRATION))
+        return np.log(mean), np.log(mean**2 / excess)
+    shares = np.bincount(x.astype(int), minlength=num_levels)[:num_levels] + 0.5
+    if family == "categorical":
+        return np.log(shares / shares.sum())
+    below = np.cumsum(shares)[:-1]
+    return np.log(below) - np.log(shares.sum() - below)

@@ -1,0 +1,92 @@
+"""Read a user's description of a model and of the posterior's family: functions, names, distributions or modules."""
+
+from typing import Any
+
+from numpyro.distributions import Distribution
+
+from aevb.arguments import check_parameter
+from aevb.errors import WrongTypeError, shown
+from aevb.models import (
+    POSTERIOR_FAMILIES,
+    Amortized,
+    Learnable,
+    LogJoint,
+    Posterior,
+    RowByRow,
+    check_supports,
+    describe,
+)
+
+
+def read_log_joint(log_joint) -> LogJoint:
+    """Return the model, given as one function or as the pair (log_prior, log_likelihood)."""
+    parts = log_joint if isinstance(log_joint, tuple) else (log_joint,)
+    if len(parts) not in (1, 2) or not all(map(callable, parts)):
+        raise WrongTypeError(
+            f"log_joint: got {shown(log_joint)}; expected a function, or the pair (log_prior, log_likelihood)."
+        )
+    return LogJoint(*parts)
+
+
+def check_data(model: LogJoint, data, batch_size, *, has_local: bool) -> None:
+    """Refuse data, minibatches or local variables that the form of the model does not allow."""
+    if model.log_likelihood is None and (has_local or batch_size is not None):
+        given = "local variables" if has_local else f"batch_size={batch_size!r}"
+        raise ValueError(
+            f"log_joint: is one function, but {given} need the pair (log_prior, log_likelihood); the second is a "
+            "function of the variables and of one datapoint."
+        )
+    if model.log_likelihood is not None and data is None:
+        raise ValueError(
+            "data: log_joint is the pair (log_prior, log_likelihood), but there are no datapoints. Give data=..."
+        )
+
+
+def read_posterior(posterior, variables) -> Posterior:
+    """Return q of the variables: a named family over those described, or the user's own distributions."""
+    if isinstance(posterior, str):
+        check_parameter("posterior", posterior, choices=POSTERIOR_FAMILIES)
+        if variables is None:
+            raise ValueError(
+                f"variables: posterior={posterior!r} needs a description of the variables, such as "
+                'variables={"mu": (), "tau": constraints.positive, "theta": (8,)}.'
+            )
+        return Posterior.of_family(posterior, describe(variables))
+    own = isinstance(posterior, dict)
+    parts = {name: _learnable(f"posterior[{name!r}]", part) for name, part in posterior.items()} if own else None
+    q = Posterior(parts if own else _learnable("posterior", posterior))
+    if variables is not None:
+        check_supports(q, describe(variables))
+    return q
+
+
+def _learnable(name, part):
+    if isinstance(part, Distribution):
+        return Learnable(part)
+    if callable(part) and not isinstance(part, type) and isinstance(_called(part), Distribution):
+        return part
+    raise WrongTypeError(
+        f"{name}: got {shown(part)}; expected {', '.join(map(repr, POSTERIOR_FAMILIES))}, a NumPyro distribution, an "
+        "Equinox module that returns one when called without arguments, or a dictionary of these by variable."
+    )
+
+
+def _called(part):
+    try:
+        return part()
+    except TypeError:
+        return None
+
+
+def read_local(local_posterior, local_variables, num_rows: int) -> Amortized | RowByRow | None:
+    """Return q of the local variables: an encoder, or a family with parameters for each row; None if there are none."""
+    if not isinstance(local_posterior, str):
+        if not callable(local_posterior):
+            raise WrongTypeError(
+                f"local_posterior={shown(local_posterior)}: give a family, or an encoder, a module that maps one "
+                "datapoint to a NumPyro distribution."
+            )
+        encoder: Any = local_posterior
+        return Amortized(encoder)
+    check_parameter("local_posterior", local_posterior, choices=POSTERIOR_FAMILIES)
+    return None if local_variables is None else RowByRow(local_posterior, describe(local_variables), num_rows)

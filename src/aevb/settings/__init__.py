@@ -1,0 +1,10 @@
+"""The arguments of `VAE`: the name of each, its default, its allowed values, and its meaning.
+
+This is their only description: the constructor's checks, the options of `aevb fit`, `config.toml` and the docstring of
+`VAE` are generated from it. It imports only the standard library, so that `aevb --help` does not load JAX.
+"""
+
+from aevb.settings.arguments import Arguments
+from aevb.settings.table import MAX_WIDTH, OWN_PARTS, SETTINGS, Setting, with_arguments
+
+__all__ = ["MAX_WIDTH", "OWN_PARTS", "SETTINGS", "Arguments", "Setting", "with_arguments"]

@@ -1,0 +1,124 @@
+"""What all estimators of fitted models share: the model's facts as attributes, and the reading of new rows."""
+
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from aevb.arguments import check_options
+from aevb.data.checks import check_rows
+from aevb.data.frames import frame_of
+from aevb.data.reading import column_names, read_matrix
+from aevb.fitted import FittedModel, tables
+from aevb.learners import Ascent, learner_kind
+from aevb.models import LIKELIHOODS
+from aevb.settings import Arguments
+from aevb.tasks import rows_with_holes
+from aevb.tasks.conditional import NUM_MODELS, sampling_options
+from aevb.vae.conventions import SilentCopies, as_output
+
+
+def _fact(path):
+    """Return a property that is a fact of the fitted model, given by its path there."""
+    get = attrgetter(path)
+    return property(lambda self: get(self.model_))
+
+
+class ModelEstimator(SilentCopies, BaseEstimator):
+    """Base of the estimators: they check their arguments and rows, call a function of `model_`, and keep the result.
+
+    Args described by each estimator.
+    """
+
+    model_: FittedModel
+    n_features_in_: int
+    _learned_from_a_frame: bool
+
+    generative_: Any = _fact("generative")
+    recognition_: Any = _fact("recognition")
+    latent_dim_: Any = _fact("latent_dim")
+    estimator_: Any = _fact("estimator")
+    seed_: Any = _fact("seed")
+    dispersion_: Any = _fact("dispersion")
+    scale_: Any = _fact("matrix.scale")
+    offset_: Any = _fact("matrix.offset")
+    history_: Any = _fact("record.history")
+    stopped_because_: Any = _fact("record.stopped_because")
+    refit_epochs_: Any = _fact("record.refit_epochs")
+    learning_rate_: Any = _fact("record.learning_rate")
+    latent_dim_search_: Any = _fact("record.latent_dim_search")
+    likelihood_reason_: Any = _fact("record.likelihood_reason")
+
+    @property
+    def likelihood_(self) -> Any:
+        """p(x|z): its name; of a table the kind of each column, by name."""
+        model = self.model_
+        return model.likelihood if not model.is_table else {column.name: column.kind for column in model.format.columns}
+
+    def _arguments(self) -> Arguments:
+        return Arguments(**self.get_params(deep=False))
+
+    @property
+    def _learner_kind(self) -> type[Ascent]:
+        """The class of the learner that the present arguments select."""
+        arguments = self._arguments()
+        return learner_kind(arguments.learner, arguments.amortized)
+
+    def _check_new_data(self, X, name: str = "X", *, may_miss: bool = False, any_range: bool = False) -> np.ndarray:
+        """Return new rows as a matrix, after checking the observed values.
+
+        Args:
+            X: (n, D).
+            name: Name of the argument, for messages.
+            may_miss: Whether NaN is allowed, for missing values.
+            any_range: Whether the values may lie outside of the likelihood's range.
+        """
+        check_is_fitted(self)
+        if self.model_.is_table:
+            return self.model_.format.encode(frame_of(X))
+        X = read_matrix(self, X, reset=False, name=name)
+        likelihood = None if any_range else self.model_.likelihood
+        may_miss = may_miss and not LIKELIHOODS[self.model_.likelihood].counts  # which depend on each other
+        observed = X
+        if may_miss and rows_with_holes(X).any():
+            X = np.where(np.isnan(X), np.nan, X)  # one bit pattern for all NaNs: noise is a function of a row's bits
+            observed = np.where(np.isnan(X), 0, X)
+        scale = self.model_.matrix.scale_of(X)
+        check_rows(observed, likelihood, scale=scale, name=name, columns=column_names(self))
+        return X
+
+    def _as_rows(self, values, like: Any = None, *, keep_observed: bool = False):
+        """Return rows of the model as data: a frame if they are a table's, or if `set_output` asks for one.
+
+        Args:
+            values: (n, D).
+            like: The data that they were computed from, whose index they have; None if there are none.
+            keep_observed: Whether the entries that are observed in `like` are returned as they are.
+        """
+        if not self.model_.is_table:
+            return as_output(self, values, like)
+        rows = self.model_.format.decode(values, None if like is None else frame_of(like), keep_observed)
+        return as_output(self, rows, like) if isinstance(rows, np.ndarray) else rows
+
+    def _read_observed(self, X, options: dict, **allowed) -> np.ndarray:
+        """Return X as numbers, with grey levels in [0, 1], after checking the observed values and the options."""
+        check_is_fitted(self)
+        if self.model_.is_table:
+            check_options("impute", options, tables.impute, first=2)
+            return self._check_new_data(X)
+        if LIKELIHOODS[self.model_.likelihood].counts:
+            raise ValueError(
+                f"likelihood={self.model_.likelihood!r}: parts of documents and noisy ones are not supported. "
+                "Available are transform, reconstruct, score_samples, log_likelihood, topics, perplexity and sample."
+            )
+        check_options("conditioning", options, sampling_options, NUM_MODELS)
+        return self.model_.matrix.levels(self._check_new_data(X, **allowed))
+
+    @property
+    def _n_features_out(self):  # for scikit-learn's names of the codes
+        return self.latent_dim_
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")

@@ -1,0 +1,256 @@
+"""From data and arguments to a fitted model: start, train, and improve what the first pass left to improve."""
+
+import logging
+import numbers
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from aevb.data.reading import Reading, column_names
+from aevb.data.training_data import TrainingData, offset_for
+from aevb.estimators import name_of
+from aevb.fitted import FittedModel, TrainingRecord
+from aevb.fitted.design import Design, initial_learning_rate
+from aevb.models import MatrixFormat
+from aevb.persistence import written_arguments
+from aevb.settings import SETTINGS, Arguments
+from aevb.training import Feed, Resident, Trained, choose_step_size, train_on
+from aevb.training.budget import AUTO, MAX_STEPS, SMALL, Budget, batch_size_for, budget_for
+from aevb.training.checkpoint import Checkpoints, network_fingerprint, newest_about, optimizer_fingerprint
+from aevb.training.latent_dim import Search, candidates, search_feed, search_latent_dim
+from aevb.training.progress import tell
+from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
+
+_LIKELIHOOD_LOG = logging.getLogger("aevb.likelihood")
+NEW_ARGUMENTS = ("network", "missing")  # since checkpoints were first written
+LINEAR_ROWS = 10_000  # for fitting the linear model to start from
+
+
+class Keys(NamedTuple):
+    """The random keys of a run, by purpose."""
+
+    init: Array
+    rows: Array
+    choice: Array
+    train: Array
+    learner: Array
+
+    @classmethod
+    def of(cls, seed: int) -> "Keys":
+        """Return the keys of a run with this seed."""
+        init, key = jax.random.split(jax.random.key(seed))
+        rows, choice, train = jax.random.split(key, 3)
+        return cls(init, rows, choice, train, jax.random.fold_in(key, 3))
+
+
+class Start(NamedTuple):
+    """Where training starts."""
+
+    learner: Any
+    state: Any
+    learning_rate: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """A fit in progress: what stays the same from its first to its last step.
+
+    Args:
+        arguments: The arguments of the estimator.
+        data: The data, ready for training.
+        format: How rows become datapoints.
+        seed: Of the run.
+        keys: The keys of the run.
+        progress: Whether to show progress bars.
+    """
+
+    arguments: Arguments
+    data: TrainingData
+    format: Any
+    seed: int
+    keys: Keys
+    progress: bool
+
+    def run(self, checkpoints: Checkpoints | None) -> tuple[FittedModel, Trained, Any]:
+        """Train, and return the model, what happened, and the optimizer's state.
+
+        Raises:
+            KeyboardInterrupt: It was interrupted before there was anything to keep.
+        """
+        budget = self._budget(self.data.feed, checkpoints)
+        feed = self.data.feed
+        if isinstance(feed, Resident):
+            feed = replace(feed, epochs_per_row=budget.epochs_per_row)
+        if checkpoints is not None:
+            checkpoints.notes["epochs_per_row"] = budget.epochs_per_row
+        latent_dim, search = self._latent_dim(feed, checkpoints)
+        start = self._start(latent_dim, feed)
+        options: dict[str, Any] = {"max_epochs": budget.max_epochs, "patience": budget.patience}
+        options |= {"progress": self.progress, "checkpoints": checkpoints}
+        trained = train_on(start.learner, start.state, feed, key=self.keys.train, **options)
+        learner = start.learner
+        if self.arguments.max_epochs == AUTO and isinstance(feed, Resident):
+            learner, trained = self._improve(learner, trained, feed, latent_dim, budget)
+        if trained.stopped_because == "interrupted" and not trained.history:
+            raise KeyboardInterrupt
+        generative, recognition = learner.models(trained.state)
+        record = TrainingRecord(
+            trained.history,
+            trained.stopped_because,
+            trained.refit_epochs,
+            start.learning_rate / 2**trained.halvings,
+            search,
+            self.data.reading.reason,
+        )
+        facts = {"likelihood": self.data.reading.likelihood, "latent_dim": latent_dim, "record": record}
+        facts["estimator"] = name_of(learner.estimator)
+        model = FittedModel(generative, recognition, self.format, self.seed, self.arguments, **facts)
+        return model, trained, trained.state.optimizer_state
+
+    def _design(self, latent_dim):
+        return design_for(self.arguments, self.data.reading.likelihood, self.data.units, self.format, latent_dim)
+
+    def _budget(self, feed: Feed, checkpoints: Checkpoints | None = None) -> Budget:
+        a, kind = self.arguments, self._design(1).kind
+        size = batch_size_for(feed.num_rows, a.batch_size)
+        # The length of an iterator's epochs is unknown.
+        steps = MAX_STEPS if feed.num_rows is None else max(feed.num_rows // size, 1)
+        may_repeat = isinstance(feed, Resident) and not kind.keeps_rows
+        options: dict[str, Any] = {"is_judged": feed.held_out is not None, "may_repeat": may_repeat}
+        options["epochs_per_row"] = _notes(checkpoints).get("epochs_per_row")  # of a run that resumes
+        budget = budget_for(steps, a.max_epochs, a.patience, **options)
+        return budget._replace(patience=budget.patience._replace(judges_start=a.init == AUTO))
+
+    def _latent_dim(self, feed, checkpoints) -> tuple[int, list[dict]]:
+        """Return J, as given or found by a search, and the rows of the search; a resumed run has searched before."""
+        if self.arguments.latent_dim != AUTO:
+            return int(self.arguments.latent_dim), []
+        saved = _notes(checkpoints).get("search")
+        search = self._search(feed) if saved is None else Search.restored(**saved)
+        if checkpoints is not None:
+            checkpoints.notes["search"] = search._asdict()
+        tell(self.progress, str(search))
+        return search
+
+    def _search(self, feed) -> Search:
+        key = jax.random.fold_in(self.keys.train, 3)
+        feed = search_feed(feed, batch_size_for(feed.num_rows, self.arguments.batch_size), key)
+        budget = self._budget(feed)
+        feed = replace(feed, epochs_per_row=budget.epochs_per_row)
+        smallest = 2 if self.arguments.posterior == "dirichlet" else 1
+        sizes = candidates(self._design(1).data_dim, feed.num_rows, smallest)
+        progress = self.progress
+        return search_latent_dim(
+            lambda size: self._start(size, feed)[:2], feed, budget, sizes, key=key, progress=progress
+        )
+
+    def _start(self, latent_dim, feed, *, init: Array | None = None, linear: bool = True) -> Start:
+        """Return the learner and its initial state for the feed's training rows."""
+        a, design = self.arguments, self._design(latent_dim)
+        source, numbers, weights = feed.first()
+        has_units = design.units is not None and design.is_standardized
+        is_linear = linear and a.init == AUTO and has_units and a.optimizer != "sgd"
+        rows = source.take(numbers[:LINEAR_ROWS]) if is_linear else None
+        some = None if weights is None else weights[:LINEAR_ROWS]
+        models = design.checked_models(self.keys.init if init is None else init, rows, some)
+        rate = initial_learning_rate(a)
+        learner, state = design.start(models, feed.num_data, rate, self.keys.learner)
+        if rate is None:
+            options = {"key": self.keys.choice, "batch_size": batch_size_for(feed.num_rows, a.batch_size)}
+            rate = choose_step_size(learner, state, source, numbers, weights=weights, **options)
+            state = state._replace(learning_rate=jnp.asarray(rate))
+        return Start(learner, state, rate)
+
+    def _improve(self, learner, trained: Trained, feed: Resident, latent_dim, budget):
+        """Train again if no latent variable is active; with few rows, train on the held-out rows too."""
+        kind = self._design(latent_dim).kind
+        if trained.stopped_because not in ("converged", "max_epochs") or not kind.needs_encoder:
+            return learner, trained
+        if kind.follows_estimator and is_collapsed(learner, trained, feed):
+            return learner, self._start_again(learner, trained, feed, latent_dim, budget)
+        held_out = feed.validation_rows if feed.validation_source is None else None
+        if held_out is None or self.arguments.validation_fraction != AUTO or trained.halvings:
+            return learner, trained
+        if feed.num_rows + len(held_out) >= SMALL:
+            return learner, trained
+        rows = np.sort(np.concatenate([feed.train_rows, held_out]))
+        whole = replace(feed, train_rows=rows, validation_rows=None)
+        other, state, _ = self._start(latent_dim, whole)
+        again = relearn(other, state, whole, jax.random.fold_in(self.keys.train, 2), trained.best_path)
+        if again.stopped_because == "interrupted":
+            return learner, replace(trained, stopped_because="interrupted")
+        if again.stopped_because not in ("max_epochs", "converged"):
+            return learner, trained
+        epochs = sum(trained.best_path) * budget.epochs_per_row
+        return other, replace(trained, state=again.state, refit_epochs=epochs)
+
+    def _start_again(self, learner, trained: Trained, feed: Resident, latent_dim, budget) -> Trained:
+        """Return the better of a collapsed run and a second one, which starts with a small KL term."""
+        state = self._start(latent_dim, feed, init=jax.random.fold_in(self.keys.init, 1), linear=False).state
+        warm = warm_up(learner, state, feed, self.keys.choice)
+        if warm.stopped_because == "interrupted":
+            return replace(trained, stopped_because="interrupted")
+        options = {"max_epochs": budget.max_epochs, "patience": budget.patience, "progress": self.progress}
+        again = train_on(learner, warm.state, feed, key=jax.random.fold_in(self.keys.train, 1), **options)
+        is_better = trained.best_bound is None or (again.best_bound or -np.inf) > trained.best_bound
+        trained = again if is_better else replace(trained, stopped_because=again.stopped_because)
+        if again.stopped_because != "interrupted" and is_collapsed(learner, trained, feed):
+            warnings.warn(COLLAPSED, UserWarning, stacklevel=6)
+        return trained
+
+
+def design_for(arguments: Arguments, likelihood: str, units, format: Any, latent_dim: int) -> Design:
+    """Return what the models are built from, for columns with these means and standard deviations."""
+    if units is not None:
+        mean, std = units
+        units = format.shifted(mean).astype(np.float32), std.astype(np.float32)
+    return Design.of(arguments, likelihood, format, latent_dim, units)
+
+
+def format_of(estimator: Any, reading: Reading, units) -> MatrixFormat:
+    """Return how rows like those that an estimator has read become datapoints; tell which likelihood was chosen."""
+    if reading.reason:
+        _LIKELIHOOD_LOG.info("Likelihood: %s, because %s.", reading.likelihood, reading.reason)
+    columns = column_names(estimator)
+    names = None if columns is None else tuple(map(str, columns))
+    offset, from_frame = offset_for(reading, units), estimator._learned_from_a_frame
+    return MatrixFormat(int(estimator.n_features_in_), names, reading.scale, offset, from_frame)
+
+
+def _notes(checkpoints: Checkpoints | None) -> dict:
+    """Return the notes of the newest checkpoint, of a run that resumes."""
+    about = None if checkpoints is None else newest_about(checkpoints.folder)
+    return (about or {}).get("notes", {})
+
+
+def checkpoints_for(arguments: Arguments, feed: Feed, folder, every: float) -> Checkpoints | None:
+    """Return where a run is saved, and by what it is recognized; None without a folder.
+
+    Args:
+        arguments: The arguments of the estimator; those that may differ when a run resumes are not compared.
+        feed: The data, which have to be readable again.
+        folder: The folder, or None.
+        every: Seconds between two saves.
+    """
+    if folder is None:
+        return None
+    if (fingerprint := feed.fingerprint) is None:  # once: it reads all data
+        raise ValueError("checkpoint: needs data that can be read again: an array or files. Leave it out.")
+    if not isinstance(arguments.random_state, numbers.Integral):
+        raise ValueError(f"checkpoint: needs an integer random_state, but {arguments.random_state!r} was given.")
+    written, own_networks = written_arguments(arguments)
+    for name in ("max_epochs", "progress"):
+        del written[name]
+    for name in NEW_ARGUMENTS:  # checkpoints of earlier versions do not have them
+        if written[name] == SETTINGS[name].default:
+            del written[name]
+    own = {name: network_fingerprint(getattr(arguments, name)) for name in own_networks}
+    if not isinstance(arguments.optimizer, str):
+        own["optimizer"] = optimizer_fingerprint(arguments.optimizer)
+    return Checkpoints(folder, {"arguments": written, "own parts": own, "data": fingerprint}, every)
