@@ -58,7 +58,7 @@ def in_jax(generative, recognition, X, Z, epsilon):
 
 def in_the_page(page, vae, arrays, *data):
     table, text = pack(arrays)
-    return page.evaluate(IN_THE_PAGE, [describe(vae), table, text, *(array.tolist() for array in data)])
+    return page.evaluate(IN_THE_PAGE, [describe(vae.model_), table, text, *(array.tolist() for array in data)])
 
 
 def largest_error(found, expected, least_kl=0.0):
@@ -89,7 +89,7 @@ def test_networks_kl_and_bound_agree_with_jax(calculator, random_vae, likelihood
         X = np.asarray(units.loc + units.scale * generator.normal(size=(N, D)), np.float32)
     Z, epsilon = (generator.normal(size=shape).astype(np.float32) for shape in ((N, J), (N, L, J)))
     expected = in_jax(vae.generative_, vae.recognition_, X, Z, epsilon)
-    half = model_arrays(vae)
+    half = model_arrays(vae.model_)
     assert {array.dtype.name for array in half.values() if array.ndim == 2} == {"float16"}
     single = {name: np.asarray(array, np.float32) for name, array in full_arrays(vae).items()}
     exact = in_the_page(calculator, vae, single, X, Z, epsilon)
@@ -129,7 +129,7 @@ def test_completions_are_draws_from_the_posterior(calculator, random_vae):
     weights = np.exp(terms - terms.max()) / np.exp(terms - terms.max()).sum()
     mean = weights @ grid
     std = np.sqrt(weights @ (grid - mean) ** 2)
-    table, text = pack(model_arrays(vae))
+    table, text = pack(model_arrays(vae.model_))
     draws = calculator.evaluate(
         """async ([description, table, text, x, missing]) => {
           const model = new explorer.Model(description, await explorer.readArrays(table, text));
@@ -145,7 +145,7 @@ def test_completions_are_draws_from_the_posterior(calculator, random_vae):
           }
           return draws;
         }""",
-        [describe(vae), table, text, x.tolist(), missing.astype(int).tolist()],
+        [describe(vae.model_), table, text, x.tolist(), missing.astype(int).tolist()],
     )
     assert abs(np.mean(draws) - mean) < 4 * std / np.sqrt(300)
     assert abs(np.std(draws) / std - 1) < 4 / np.sqrt(600)

@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -77,10 +78,10 @@ def test_embedded_arrays(digits_page):
     [({"posterior": "flow"}, "posterior='flow'"), ({"decoder": lambda z: z}, "has its own decoder")],
 )
 def test_models_without_a_page_are_refused(random_vae, change, said):
-    vae = random_vae(6)
-    vae.set_params(**change)
+    model = random_vae(6).model_
+    model = replace(model, arguments=model.arguments.replaced(**change))
     with pytest.raises(NotExplorableError, match=said):
-        check_explorable(vae)
+        check_explorable(model)
 
 
 def test_modules_become_one_script():

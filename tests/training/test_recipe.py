@@ -16,6 +16,7 @@ from aevb.models.linear_start import start_linear
 from aevb.training import Resident, Source, Trained, budget, held_out, recipe, train_on
 from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints
+from aevb.training.evaluation import Batches
 from aevb.training.position import REDUCTION, Position
 from aevb.vae import fitting
 
@@ -128,7 +129,7 @@ def test_the_warm_up_makes_latent_variables_active(monkeypatch):
     feed = feed_of(rows)
 
     def divergence(state):
-        return held_out.judge(learner, feed.source, feed.train_rows, KEY, state)["validation_kl_divergence"]
+        return held_out.judge(learner, Batches(feed.source, feed.train_rows), KEY, state)["validation_kl_divergence"]
 
     plain = train_on(learner, state, feed, key=KEY, max_epochs=50).state
     assert divergence(recipe.warm_up(learner, state, feed, KEY).state) > divergence(plain) + 0.5

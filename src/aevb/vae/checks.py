@@ -9,10 +9,10 @@ import optax
 from numpyro.distributions import Distribution
 
 from aevb.arguments import check_parameter, read_random_state
-from aevb.data.frames import COLUMN_KINDS, KINDS
+from aevb.data.frames import COLUMN_KINDS, read_kind
 from aevb.errors import WrongTypeError, shown
 from aevb.learners import Ascent, learner_kind
-from aevb.models import NAMED_LIKELIHOODS, POSTERIORS, check_real_support
+from aevb.models import POSTERIORS, check_real_support
 from aevb.settings import OWN_PARTS, SETTINGS, Arguments, Setting
 from aevb.training.budget import AUTO
 
@@ -111,7 +111,7 @@ def _check_part(name, setting, part):
 def _check_likelihood(name, setting, value):
     if isinstance(value, Mapping):  # the names of columns are checked with the data
         for column, kind in value.items():
-            check_parameter(f"likelihood[{column!r}]", kind, choices=("auto", *KINDS, *NAMED_LIKELIHOODS))
+            read_kind(kind, f"likelihood[{column!r}]")
     else:
         check_parameter(name, value, choices=(*setting.choices, *_names(setting.registry), *COLUMN_KINDS))
 

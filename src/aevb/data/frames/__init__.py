@@ -6,7 +6,7 @@ from aevb.data.frames.detection import COLUMN_KINDS, as_table, frame_of
 from aevb.data.frames.files import read_frame
 from aevb.data.frames.format import TableFormat
 from aevb.data.frames.given import read_given
-from aevb.data.frames.likelihoods import KINDS
+from aevb.data.frames.likelihoods import KINDS, read_kind
 
 __all__ = [
     "COLUMN_KINDS",
@@ -18,4 +18,5 @@ __all__ = [
     "is_frame",
     "read_frame",
     "read_given",
+    "read_kind",
 ]
