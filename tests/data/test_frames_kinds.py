@@ -108,7 +108,7 @@ def test_what_the_model_is_told_about_a_column():
     assert len({real, positive, poisson, words, two}) == 5  # hashable
 
 
-WISHES = {
+REQUESTED = {
     "real": ["gaussian", "student-t", "bounded", "drop"],
     "positive": ["lognormal"],
     "poisson": ["count", "poisson", "negative-binomial", "ordinal", "categorical", "gaussian"],
@@ -120,12 +120,12 @@ WISHES = {
 }
 
 
-@pytest.mark.parametrize(("name", "wish"), [(name, wish) for name, wishes in WISHES.items() for wish in wishes])
-def test_kinds_that_are_asked_for(name, wish):
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kinds in REQUESTED.items() for kind in kinds])
+def test_kinds_that_are_asked_for(name, kind):
     frame = pd.DataFrame({name: CASES[name][0], "other": NORMAL})
-    row, _ = TableFormat.learn(frame, {name: wish}).summary()
+    row, _ = TableFormat.learn(frame, {name: kind}).summary()
     resolved = {"bernoulli": "binary", "count": "poisson", "drop": "left out"}
-    assert row.kind == resolved.get(wish, wish)
+    assert row.kind == resolved.get(kind, kind)
     assert "as asked for" in row.reason
 
 

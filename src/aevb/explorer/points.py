@@ -77,11 +77,11 @@ def _range(values):
 
 
 def _rows(model, run_data, most):
-    wished = most or min(
+    num_points = most or min(
         MAX_ROWS if has_encoder(model) else MAX_ROWS_WITHOUT_ENCODER, MAX_VALUES // run_data.test.shape[1]
     )
-    num_test = min(len(run_data.test), max(wished // 2 if len(run_data.train) else wished, 1))
-    num_train = min(len(run_data.train), max(wished - num_test, 0))
+    num_test = min(len(run_data.test), max(num_points // 2 if len(run_data.train) else num_points, 1))
+    num_train = min(len(run_data.train), max(num_points - num_test, 0))
     test, train = evenly(len(run_data.test), num_test), evenly(len(run_data.train), num_train)
     rows = np.concatenate([run_data.test[test], run_data.train[train]])
     labels = None

@@ -11,7 +11,7 @@ from aevb.data.frames import containers
 from aevb.data.frames.cells import read_cells
 from aevb.data.frames.column_format import ColumnFormat
 from aevb.data.frames.kinds import decide, facts_of
-from aevb.data.frames.likelihoods import AUTO, DROP, read_wishes
+from aevb.data.frames.likelihoods import AUTO, DROP, requested_kinds
 from aevb.data.frames.matrix_frame import MatrixFrame
 from aevb.models import Conversion, MatrixFormat, Numbers
 from aevb.models.column import Column
@@ -86,17 +86,17 @@ class TableFormat:
         opened = containers.open_frame(frame)
         _check_names(opened.columns)
         series = containers.series_of(opened)
-        wishes = read_wishes(likelihood, list(series))
+        requested = requested_kinds(likelihood, list(series))
         if len(opened) < 2:
             raise ValueError(f"X has n_samples = {len(opened)}; training needs at least 2 rows.")
         columns, left_out = [], []
         for place, (name, column) in enumerate(series.items()):
-            if wishes[name] == DROP:
+            if requested[name] == DROP:
                 share = float(read_cells(column, name).missing.mean())
                 left_out.append(LeftOut(name, "left out, as asked for", share, place))
                 continue
             facts = facts_of(read_cells(column, name))
-            decision = decide(facts, wishes[name], is_for_all=not isinstance(likelihood, Mapping))
+            decision = decide(facts, requested[name], is_for_all=not isinstance(likelihood, Mapping))
             if decision.kind == DROP:
                 left_out.append(LeftOut(name, decision.reason, float(facts.cells.missing.mean()), place))
             else:

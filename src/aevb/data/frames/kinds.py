@@ -70,26 +70,28 @@ def facts_of(cells: Cells) -> Facts:
     return Facts(cells, observed, levels, np.array([found.get(level, 0) for level in levels], int))
 
 
-def decide(facts: Facts, wish: str = AUTO, is_for_all: bool = False) -> Decision:
+def decide(facts: Facts, requested: str = AUTO, is_for_all: bool = False) -> Decision:
     """Return the kind of a column.
 
     Args:
         facts: Of the column.
-        wish: The kind that the user asks for, or "auto".
+        requested: The kind that the user asks for, or "auto".
         is_for_all: Whether the user asks for one kind for all columns, some of which hold nothing to learn.
 
     Raises:
         ValueError: The column cannot be of the kind asked for.
     """
-    if wish == DROP:
+    if requested == DROP:
         return Decision(DROP, "left out, as asked for")
     nothing = _nothing_to_learn(facts)
     if nothing is not None:
-        if wish != AUTO and not is_for_all:
-            raise ValueError(f"likelihood: column {facts.cells.name!r} cannot be {wish!r}: it is {nothing}. Drop it.")
+        if requested != AUTO and not is_for_all:
+            raise ValueError(
+                f"likelihood: column {facts.cells.name!r} cannot be {requested!r}: it is {nothing}. Drop it."
+            )
         return Decision(DROP, nothing)
-    if wish != AUTO:
-        return Decision(_checked(facts, wish), "as asked for")
+    if requested != AUTO:
+        return Decision(_checked(facts, requested), "as asked for")
     if facts.cells.storage.categories:
         return _labels(facts)
     rules = {BOOLEAN: _boolean, TEXT: _labels, NUMBER: _numbers, DATE: _dates, DURATION: _dates}
@@ -237,7 +239,7 @@ def _density(facts, what):
     return Decision("gaussian", what)
 
 
-def _checked(facts, wish):
+def _checked(facts, requested):
     """Return the kind that a user asks for, "count" resolved; refuse it if the values do not allow it."""
     x, group = facts.observed, facts.cells.group
     is_number = group in (NUMBER, BOOLEAN) and x.dtype != object
@@ -260,13 +262,15 @@ def _checked(facts, wish):
         ),
         "date": (group in (DATE, DURATION), "dates"),
     }
-    allowed, needed = needs[wish]
+    allowed, needed = needs[requested]
     if not allowed:
         values = f"{WORDS[group]}, {len(facts.levels):,} different values such as {_some(facts.levels)}"
-        raise ValueError(f"likelihood: column {facts.cells.name!r} cannot be {wish!r}, which needs {needed}: {values}.")
-    if wish == "count":
+        raise ValueError(
+            f"likelihood: column {facts.cells.name!r} cannot be {requested!r}, which needs {needed}: {values}."
+        )
+    if requested == "count":
         return _count_family(x)
-    return "date" if group in (DATE, DURATION) and wish not in real else wish
+    return "date" if group in (DATE, DURATION) and requested not in real else requested
 
 
 def _some(levels, most=3):

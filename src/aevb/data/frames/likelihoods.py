@@ -25,7 +25,7 @@ KINDS = {
 ALIASES = {"bernoulli": "binary"}
 
 
-def read_wishes(likelihood: Any, columns: Sequence[str]) -> dict[str, str]:
+def requested_kinds(likelihood: Any, columns: Sequence[str]) -> dict[str, str]:
     """Return the kind that a user asks for, by column; "auto" for columns whose kind is to be found.
 
     Args:
@@ -36,7 +36,7 @@ def read_wishes(likelihood: Any, columns: Sequence[str]) -> dict[str, str]:
         ValueError: A column or a kind is not known; the message lists those that are.
 
     Example:
-        >>> read_wishes({"sex": "bernoulli"}, ["age", "sex"])
+        >>> requested_kinds({"sex": "bernoulli"}, ["age", "sex"])
         {'age': 'auto', 'sex': 'binary'}
     """
     if likelihood is None:
@@ -46,8 +46,8 @@ def read_wishes(likelihood: Any, columns: Sequence[str]) -> dict[str, str]:
     for name in likelihood:
         if str(name) not in columns:
             raise ValueError(f"likelihood={shown(dict(likelihood))}: {no_column(str(name), list(columns))}")
-    wishes = {str(name): read_kind(kind, f"likelihood[{name!r}]") for name, kind in likelihood.items()}
-    return {name: wishes.get(name, AUTO) for name in columns}
+    requested = {str(name): read_kind(kind, f"likelihood[{name!r}]") for name, kind in likelihood.items()}
+    return {name: requested.get(name, AUTO) for name in columns}
 
 
 def read_kind(given: Any, argument: str) -> str:
