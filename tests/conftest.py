@@ -50,6 +50,16 @@ def _shifted(function):
     return shifted
 
 
+LONG_EXAMPLES = {"aevb.report.report.write_report"}  # of docstrings, which cannot be marked where they are
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name in LONG_EXAMPLES:
+            item.add_marker(pytest.mark.thorough)
+
+
 def pytest_collection_finish():
     """Exclude imported objects from garbage collection, and collect what tracing leaves less often."""
     gc.freeze()

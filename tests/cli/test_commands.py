@@ -56,6 +56,7 @@ def table(tmp_path_factory):
     return out / "mine"
 
 
+@pytest.mark.thorough
 def test_a_config_repeats_a_run_bit_for_bit(folder, tmp_path, capsys, monkeypatch):
     capsys.readouterr()
     monkeypatch.setattr("aevb.report.pictures.draw_pictures", lambda *_: [])  # the first run has drawn them

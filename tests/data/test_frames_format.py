@@ -290,6 +290,7 @@ def columns(draw):
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(columns(), st.sampled_from([pl.DataFrame, pa.table, pd.DataFrame]))
+@pytest.mark.thorough
 def test_any_table_comes_back(data, make):
     schema = {"whole": pl.Int64, "real": pl.Float64, "text": pl.String, "date": pl.Datetime("us"), "truth": pl.Boolean}
     frame = pl.DataFrame(data, schema=schema)

@@ -33,6 +33,7 @@ KINDS = {"age": "gaussian", "visits": "poisson", "city": "categorical", "sex": "
 Z = np.linspace(-8, 8, 4001)
 LOG_PRIOR = norm.logpdf(Z) + np.log(Z[1] - Z[0])
 NUM_ROWS, POOL = 4000, 40_000  # rows that are drawn, and draws of z that they are resampled from
+DRAWS = 400  # of imputed frames
 
 
 def model_of(frame, missing="ignored"):
@@ -160,6 +161,7 @@ def test_what_is_given_is_what_comes_back(vae, name):
                 assert set(drawn[column]) == set(allowed)
 
 
+@pytest.mark.thorough
 def test_a_truncated_column_has_its_own_distribution(vae, at_z):
     """The mean of ages in a range, with the posterior of z given that range; 5 standard errors."""
     low, high = 45.0, 60.0
@@ -173,6 +175,7 @@ def test_a_truncated_column_has_its_own_distribution(vae, at_z):
     assert abs(drawn.mean() - expected) < 5 * drawn.std() * np.sqrt(2 / NUM_ROWS) + 0.05  # cells of 0.2 years
 
 
+@pytest.mark.thorough
 def test_impossible_evidence_is_warned_about(vae):
     with pytest.warns(
         UserWarning, match=r"given=\{'age': 10000.0\} is unlikely .* independent draws of z \(k-hat .*wider"
@@ -201,12 +204,13 @@ def test_surprise_of_an_entry_given_the_others(model, vae):
     assert ranking.contributions.loc[2].idxmax() == "age"
 
 
+@pytest.mark.thorough
 def test_imputed_entries_are_expectations(model, vae, at_z):
     """E[age | the others] and the most probable label, with 20,000 draws of z; 5 standard errors."""
     holes = FRAME[:4].copy()
     holes.loc[[0, 1], "age"] = np.nan
     holes.loc[[2, 3], "city"] = None
-    found = vae.impute(holes, num_draws=2000, num_samples=20_000)
+    found = vae.impute(holes, num_draws=DRAWS, num_samples=20_000)
     for number, row in enumerate(model.format.encode(holes)):
         log_weights = LOG_PRIOR + entry_log_probs(model, row).sum(axis=1)
         posterior = np.exp(log_weights - logsumexp(log_weights))
@@ -216,12 +220,12 @@ def test_imputed_entries_are_expectations(model, vae, at_z):
             assert abs(found.mean["age"][number] - mean) < 0.05 * std
             assert found.std[number, 0] == pytest.approx(std, rel=0.05)
             drawn = np.array([draw["age"][number] for draw in found.draws])
-            assert abs(drawn.mean() - mean) < 5 * std / np.sqrt(2000) + 0.05 * std
+            assert abs(drawn.mean() - mean) < 5 * std / np.sqrt(DRAWS) + 0.05 * std
         else:
             shares = posterior @ at_z["city"]
             assert found.mean["city"][number] == "ABC"[shares.argmax()]
             drawn = np.array([draw["city"][number] == "A" for draw in found.draws])
-            assert abs(drawn.mean() - shares[0]) < 5 * 0.5 / np.sqrt(2000) + 0.02
+            assert abs(drawn.mean() - shares[0]) < 5 * 0.5 / np.sqrt(DRAWS) + 0.02
 
 
 # ---- missing="modeled" -----------------------------------------------------------------------------------------------
@@ -235,6 +239,7 @@ def with_mask():
     return holes, model_of(holes, "modeled")
 
 
+@pytest.mark.thorough
 def test_the_likelihood_includes_which_entries_are_missing(with_mask):
     holes, model = with_mask
     assert model.format.modeled == ("age", "sex")
@@ -245,6 +250,7 @@ def test_the_likelihood_includes_which_entries_are_missing(with_mask):
     np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
+@pytest.mark.thorough
 def test_draws_have_holes_where_the_model_says(with_mask):
     """The shares of missing entries of 4,000 rows, by the label of the city: 5 standard errors for 6 shares."""
     _, model = with_mask
@@ -270,6 +276,7 @@ def test_given_columns_are_observed(with_mask):
     assert drawn["sex"].isna().any()
 
 
+@pytest.mark.thorough
 def test_filled_in_entries_stay_filled_in(with_mask):
     holes, model = with_mask
     vae = VAE._of(model, None)

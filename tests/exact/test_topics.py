@@ -34,6 +34,7 @@ def log_conditional(generative, x, z):
 
 
 @pytest.mark.float64
+@pytest.mark.thorough
 def test_the_bounds_and_log_p_by_quadrature_agree():
     """The bound is an average of 20,000 draws of z, with an error below 0.01."""
     generative, recognition = models("gaussian", 1)
@@ -53,6 +54,7 @@ def test_the_bounds_and_log_p_by_quadrature_agree():
 
 
 @pytest.mark.float64
+@pytest.mark.thorough
 def test_the_decoder_on_the_simplex_is_a_product_of_experts():
     generative, _ = models("dirichlet", 3)
     z = np.array([0.2, 0.5, 0.3])

@@ -37,6 +37,7 @@ def fits(monkeypatch):
     return ran
 
 
+@pytest.mark.thorough
 def test_an_interrupted_call_resumes_at_the_fit_it_was_in(fits, tmp_path):
     tables = "iris", "engel"
     with pytest.raises(KeyboardInterrupt):

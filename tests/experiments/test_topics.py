@@ -26,6 +26,7 @@ def test_frequencies_are_the_best_constant_model():
     assert frequencies_perplexity(only) == pytest.approx(np.exp(entropy), rel=1e-3)
 
 
+@pytest.mark.thorough
 def test_fits_are_written_and_not_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr(topics, "load_newsgroups", lambda: DOCUMENTS)
     monkeypatch.setattr(topics, "NUM_TOPICS", 2)

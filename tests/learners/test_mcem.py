@@ -48,6 +48,7 @@ def test_only_the_chains_of_the_minibatch_move(models):
 
 
 @pytest.mark.float64
+@pytest.mark.thorough
 def test_weights_climb_the_log_joint_at_the_new_samples(models):
     """Five explicit steps of gradient ascent."""
     models = jax.tree.map(lambda leaf: leaf.astype(np.float64), models)

@@ -89,6 +89,7 @@ def test_weights_are_repeated_rows_in_closed_form(kind):
     assert abs(weighted.log_prob(X) - equal.log_prob(X)).max() > 0.01
 
 
+@pytest.mark.thorough
 def test_the_start_follows_the_weights():
     """Rows of two linear models, of which one has nearly all the weight: the start is that one."""
     other = RNG.normal(size=(200, 2)) @ RNG.normal(size=(2, 5)) + 0.5 * RNG.normal(size=(200, 5)) + 3

@@ -258,6 +258,7 @@ def test_a_network_of_another_width_is_refused():
         TableDecoder(MLP(1, (), 3), [Column("a", "gaussian")])
 
 
+@pytest.mark.thorough
 def test_all_families_can_be_averaged_over_draws_of_the_weights():
     """What full variational Bayes makes of a decoder: a mixture of as many."""
     generative, _ = initialize(table_models(COLUMNS, 2, (6,)), jax.random.key(0), "paper")

@@ -80,6 +80,7 @@ def test_the_gap_is_that_of_the_same_rows(vae, written):
     assert metrics["gap_is_within_error"] == ("zero within its error" in page)
 
 
+@pytest.mark.thorough
 def test_the_gap_of_some_rows_does_not_mix_in_others(vae, monkeypatch):
     """Two thirds of the rows are outliers: the bound of all rows would be far from log p(x) of the others."""
     monkeypatch.setattr("aevb.report.measures.likelihood_rows", lambda rows: rows[::3])
@@ -111,6 +112,7 @@ def test_the_models_are_ranked_on_the_same_rows(written):
     assert len(entries) == 6
 
 
+@pytest.mark.thorough
 def test_own_networks_are_reported_and_the_missing_page_is_explained(tmp_path):
     decoder = LaplaceDecoder(eqx.nn.MLP(2, 4, 3, 1, key=jax.random.key(0)))
     prior = dist.Logistic(np.zeros(2), 1.0).to_event(1)

@@ -145,6 +145,7 @@ def test_dates_have_two_or_three_ticks(days):
     assert 1 <= sum(low <= tick <= high for tick in axes.get_xticks()) <= 4
 
 
+@pytest.mark.thorough
 def test_pictures_of_any_columns(tmp_path):
     from aevb.fitted import FittedModel
     from aevb.report.table_rows import are_labels, in_units
@@ -170,6 +171,7 @@ def vae():
     return VAE(2, likelihood={"few": "poisson", "label": "categorical"}, **setting).fit(FRAME[:50])
 
 
+@pytest.mark.thorough
 def test_surprise_does_not_depend_on_units(vae):
     """The entries of the first column are in millions: their densities are smaller by 14 nats than standardized."""
     model = vae.model_

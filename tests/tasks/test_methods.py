@@ -78,6 +78,7 @@ def test_imputing_complete_rows_gives_a_warning(vae):
         np.testing.assert_array_equal(vae.impute(BINARY[:3]), BINARY[:3])
 
 
+@pytest.mark.thorough
 def test_draws_do_not_repeat_beyond_the_integers_of_float32(vae, monkeypatch):
     """Row indices of 2^24 and more are distinguished: as a float32, every second one would equal the previous one."""
     from aevb import tasks
@@ -232,6 +233,7 @@ def grey():
     return VAE(1, likelihood="bernoulli", hidden=(16,), **setting).fit(GREY)
 
 
+@pytest.mark.thorough
 def test_denoised_grey_levels_stay_grey_and_are_closer_to_the_original(grey, tmp_path):
     clean = GREY[:64]
     noisy = clean + 0.15 * RNG.normal(size=clean.shape)

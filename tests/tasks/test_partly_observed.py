@@ -129,6 +129,7 @@ def test_infinity_is_still_refused(vae):
             method(np.array([[np.nan, np.inf, 1, 1, 1]]))
 
 
+@pytest.mark.thorough
 def test_rows_without_observed_values_are_counted(vae):
     X, _, _ = rows(vae)
     nothing = np.array([X[0], np.full(5, np.nan), np.full(5, np.nan)])
@@ -163,6 +164,7 @@ def test_progress_is_reported_per_batch(linear, monkeypatch):
     np.testing.assert_allclose(shares, [0.4, 0.8, 1.0])
 
 
+@pytest.mark.thorough
 def test_full_variational_bayes_conditions_on_its_mixture(linear):
     """The average over draws of the weights is a mixture; Bayes' rule for it is written out here."""
     from aevb.models import BayesianGenerativeModel

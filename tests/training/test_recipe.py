@@ -143,6 +143,7 @@ def short(monkeypatch):
     monkeypatch.setattr(recipe, "WARM_UP_STEPS", 20)
 
 
+@pytest.mark.thorough
 def test_independent_columns_get_a_second_start_and_a_warning(short, monkeypatch):
     warmed = []
     monkeypatch.setattr(fitting, "warm_up", lambda *a: warmed.append(1) or recipe.warm_up(*a))

@@ -95,6 +95,7 @@ def test_runs_that_could_not_be_resumed_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_run_on_a_file_read_in_pieces_is_resumed_too(tmp_path, monkeypatch):
     monkeypatch.setattr("aevb.data.training_data.IN_MEMORY_BYTES", 1000)
     monkeypatch.setattr("aevb.data.chunks.CHUNK_BYTES", 2400)

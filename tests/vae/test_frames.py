@@ -87,6 +87,7 @@ def test_single_rows_with_names_are_reordered(vae, order):
         vae.interpolate(frame.iloc[0], frame.iloc[:2])
 
 
+@pytest.mark.thorough
 def test_rows_of_a_table_are_not_treated_as_images():
     table = np.random.default_rng(0).normal(size=(30, 4)) * [1, 10, 100, 1000]
     vae = VAE(1, hidden=(3,), max_epochs=1, progress=False).fit(table)

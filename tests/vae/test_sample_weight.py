@@ -60,6 +60,7 @@ def log_density(vae):
     return np.average(values, weights=COUNTS)
 
 
+@pytest.mark.thorough
 def test_a_model_of_weighted_rows_is_that_of_repeated_rows():
     """The log densities differ by 0.001 nats, measured; without weights the density is 0.21 nats lower."""
     setting = {"optimizer": "adam", "batch_size": 20, "validation_fraction": 0, "max_epochs": 30, "progress": False}
@@ -162,6 +163,7 @@ def test_bad_values_are_named_by_their_row():
         small().fit(bad, sample_weight=(np.arange(200) > 100) * 2.0)
 
 
+@pytest.mark.thorough
 def test_scikit_learn_routes_weights():
     pipeline = make_pipeline(MinMaxScaler(), small())
     pipeline.fit(X, vae__sample_weight=WEIGHTS)

@@ -262,6 +262,7 @@ def test_a_stream_in_order_reaches_the_bound_of_shuffled_data(fitted):
     assert abs(vae.score(TEST, num_samples=10) - fitted.score(TEST, num_samples=10)) < 0.03
 
 
+@pytest.mark.thorough
 def test_a_copy_continues_like_the_original():
     vae = small().partial_fit(BATCHES[0])
     again = [copy.deepcopy(vae), pickle.loads(pickle.dumps(vae))]

@@ -80,6 +80,7 @@ def test_sparse_and_dense_rows_give_the_same_model_and_results(vae):
 
 
 @pytest.mark.filterwarnings("ignore:at .* of .* datapoints k-hat")  # of few samples
+@pytest.mark.thorough
 def test_log_likelihood_of_blocks_is_that_of_each_row(vae, monkeypatch):
     whole = vae.log_likelihood(X[:10], num_samples=200)
     monkeypatch.setattr(likelihoods, "SPARSE_BLOCK", 4)
@@ -116,6 +117,7 @@ def test_a_dirichlet_model_learns_from_sparse_rows():
     assert len(vae.topics(VOCABULARY)) == NUM_TOPICS
 
 
+@pytest.mark.thorough
 def test_batches_of_sparse_rows(vae):
     batches = [X[:100], X[100:200]]
     setting = {**SETTING, "optimizer": "sgd", "learning_rate": 1e-4}

@@ -68,6 +68,7 @@ def files_on_the_way(fit):
     return {os.path.relpath(file, ROOT) for file, _ in stacks[0] if file.startswith(ROOT)}
 
 
+@pytest.mark.thorough
 def test_few_files_lie_between_fit_and_the_equation():
     jax.clear_caches()  # otherwise the step is not traced again
     files = files_on_the_way(lambda: VAE(**SETTING, likelihood="gaussian").fit(X))

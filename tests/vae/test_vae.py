@@ -513,6 +513,7 @@ def test_interruption_leaves_a_usable_model(method, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:.*halved the learning rate:RuntimeWarning")
+@pytest.mark.thorough
 def test_a_run_that_fails_at_once_leaves_the_model_unchanged():
     vae = small(batch_size=20).fit(BINARY)
     before = arrays(vae)
@@ -694,6 +695,7 @@ def test_a_fit_compiles_few_programs_and_a_second_one_none(tmp_path):
     assert compiled_again == 0
 
 
+@pytest.mark.thorough
 def test_streaming_continues_where_fit_stopped(tmp_path):
     """Adam's state is kept from fit to partial_fit, and in files."""
     vae = small(**LEARNING).fit(BINARY)
@@ -751,6 +753,7 @@ def test_copies_train_without_progress_bars():
     assert not VAE(progress=False)._shows_progress
 
 
+@pytest.mark.thorough
 def test_densities_of_grey_levels_are_in_one_unit_and_bounded_on_constant_pixels():
     faces = (128 + 20 * RNG.normal(size=(200, 6))).astype(np.uint8)
     faces[:, 0] = 0
