@@ -292,6 +292,7 @@ KINDS = {  # valid and invalid values of each entry of model.json
             MATRIX | {"more": 1},
         ],
     ),
+    "given": ([{"kind": "table"}], [MATRIX, {}, None]),
     "feature_names": ([[], ["a"]], ["a", [1], None]),
     "fitted": ([dict.fromkeys(_FITTED)], [{}, {"seed_": 1}, list(_FITTED)]),
     "arrays": (

@@ -24,6 +24,7 @@ from aevb.data.reading import (
     set_column_names,
     set_table_columns,
 )
+from aevb.data.request import DataRequest
 from aevb.data.scan import NO_ROWS, scan
 from aevb.data.table import NamedColumns, SomeRows, blocks
 from aevb.data.tables import memmap_table, open_tables
@@ -47,19 +48,6 @@ class TrainingData(NamedTuple):
     units: tuple[np.ndarray, np.ndarray] | None  # the columns' means and standard deviations, if they are used
     feed: Feed  # of rows minus their offset, see `offset_for`
     table: TableFormat | None = None  # of a table whose columns have families of their own
-
-
-class DataRequest(NamedTuple):
-    """How `fit` asks for its data."""
-
-    likelihood: Any  # a name, or names by column
-    own_decoder: bool  # a user-defined decoder decides which values are allowed
-    batch_size: int | str  # or "auto"
-    held_out_fraction: float | str  # or "auto"
-    progress: bool
-    validation_data: Any = None  # rows given by the user instead of a fraction
-    sample_weight: Any = None  # (N,), weights of the rows
-    missing: str = "ignored"  # or "modeled"
 
 
 def open_training_data(estimator, X: Any, request: DataRequest, key: Callable[[], Array]) -> TrainingData:
@@ -116,7 +104,7 @@ def _from_matrix(X, request, key, estimator):
     reading = read_training_data(X, request.likelihood, **options)
     units = units_for(X, reading, weights)
     offset = offset_for(reading, units)
-    source = _source(X, offset, reading.scale)
+    source = request.conditioned(_source(X, offset, reading.scale), numbers)
     if request.validation_data is not None:
         held_out = _given_rows(estimator, request, reading, offset)
         feed = _resident(source, np.arange(X.shape[0]), request, *held_out)
@@ -140,10 +128,16 @@ def _from_frame(estimator, frame, request, key):
     table = TableFormat.learn(frame, request.likelihood, request.missing)
     set_table_columns(estimator, table)
     _LOG.info("%s", table)
-    rows, _, _ = used = used_rows(table.encode(frame), request.sample_weight)
-    source = Source(*table.store(rows))
+    return table_data(table, table.encode(frame), request, key)
+
+
+def table_data(table: TableFormat, rows: np.ndarray, request: DataRequest, key: Callable[[], Array]) -> TrainingData:
+    """Return the encoded rows of a table (N, D), ready for training; see :func:`open_training_data`."""
+    rows, _, numbers = used = used_rows(rows, request.sample_weight)
+    source = request.conditioned(Source(*table.store(rows)), numbers)
     if request.validation_data is not None:
         held_out = Source(*table.store(table.encode(frame_of(request.validation_data))))
+        held_out = request.conditioned(held_out, held_out=True)
         feed = _resident(source, np.arange(len(rows)), request, np.arange(num_rows(held_out.rows)), held_out)
     else:
         train_rows, validation_rows = _hold_out(len(rows), request.held_out_fraction, key)
@@ -164,7 +158,7 @@ def _from_levels(estimator, X: DynamicBinarization, request, key, names=None):
     if request.likelihood not in ("auto", "bernoulli"):
         raise ValueError(f"likelihood={request.likelihood!r}: binary draws need 'bernoulli'.")
     read_training_data(levels, "bernoulli", columns=column_names(estimator), row_numbers=numbers)
-    source = Source(levels, Conversion(Numbers(scale, is_dynamic=True)))
+    source = request.conditioned(Source(levels, Conversion(Numbers(scale, is_dynamic=True))), numbers)
     if request.validation_data is not None:
         held_out = _given_rows(estimator, request, reading)
         feed = _resident(source, np.arange(len(levels)), request, *held_out)
@@ -173,7 +167,8 @@ def _from_levels(estimator, X: DynamicBinarization, request, key, names=None):
     if validation_rows is None:
         return TrainingData(reading, None, _weighted(_resident(source, train_rows, request), used))
     drawn = binarize(levels[validation_rows], "static", seed=int(_generator(key).integers(2**31)))
-    held_out = np.arange(len(drawn)), Source(drawn)
+    their_numbers = validation_rows if numbers is None else numbers[validation_rows]
+    held_out = np.arange(len(drawn)), request.conditioned(Source(drawn), their_numbers)
     feed = _weighted(_resident(source, train_rows, request, *held_out), used)
     return TrainingData(
         reading, None, replace(feed, validation_weights=None if weights is None else weights[validation_rows])
@@ -184,7 +179,7 @@ def _given_rows(estimator, request, reading, offset=None):
     rows = read_matrix(estimator, request.validation_data, reset=False)
     scale = reading.scale if rows.dtype == np.uint8 else 1.0
     check_rows(rows, reading.likelihood, scale=scale, name="validation_data", columns=column_names(estimator))
-    return np.arange(rows.shape[0]), _source(rows, offset, scale)
+    return np.arange(rows.shape[0]), request.conditioned(_source(rows, offset, scale), held_out=True)
 
 
 def _resident(source, train_rows, request, *held_out):
@@ -197,8 +192,9 @@ def _weighted(feed: Resident, used: Used) -> Resident:
 
 
 def _refuse_weights(request, what):
-    if request.sample_weight is not None:
-        raise ValueError(f"sample_weight: needs rows in memory, but {what}. Leave it out, or give an array as data.")
+    for name, given in (("sample_weight", request.sample_weight), ("conditional=True", request.given)):
+        if given is not None:
+            raise ValueError(f"{name}: needs rows in memory, but {what}. Leave it out, or give an array as data.")
 
 
 def is_large(tables) -> bool:

@@ -15,7 +15,7 @@ from numpyro.distributions.kl import kl_divergence
 from aevb.distributions import Chain, LogScaleNormal, MarkovChain, Product, TreeDistribution
 from aevb.distributions.log_scale_normal import exp_minus_line
 from aevb.estimators.samples import average
-from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models import Datapoint, GenerativeModel, RecognitionModel
 
 
 def kl(q: Distribution, p: Distribution, z: Any) -> Array:
@@ -119,8 +119,17 @@ def analytic_kl(q: Distribution, p: Distribution) -> Array:
         ) from None
 
 
-def has_analytic_kl(generative: GenerativeModel, recognition: RecognitionModel, data_dim: int) -> bool:
-    """Whether estimator B supports these models: whether :func:`kl` supports their pair of families."""
+def has_analytic_kl(
+    generative: GenerativeModel, recognition: RecognitionModel, data_dim: int, given_dim: int = 0
+) -> bool:
+    """Whether estimator B supports these models: whether :func:`kl` supports their pair of families.
+
+    Args:
+        generative: p(z) p(x|z).
+        recognition: q(z|x).
+        data_dim: D.
+        given_dim: Width of what rows are conditioned on; 0 for nothing.
+    """
 
     def divergence(x):
         q = recognition(x)
@@ -128,7 +137,8 @@ def has_analytic_kl(generative: GenerativeModel, recognition: RecognitionModel, 
         return kl(q, generative.latent_distribution(x), z)
 
     try:
-        jax.eval_shape(divergence, jax.ShapeDtypeStruct((data_dim,), jnp.result_type(float)))
+        x, given = (jax.ShapeDtypeStruct((size,), jnp.result_type(float)) for size in (data_dim, given_dim))
+        jax.eval_shape(divergence, Datapoint(x, given=given) if given_dim else x)
     except NoClosedFormError:
         return False
     return True

@@ -8,7 +8,7 @@ from numpyro.distributions import Distribution
 from aevb import tasks
 from aevb.arguments import check_parameter
 from aevb.arrays import num_rows
-from aevb.fitted.model import FittedModel
+from aevb.fitted.model import FittedModel, given_source
 from aevb.models import has_real_support
 from aevb.tasks.observations import Missing
 from aevb.training import Source, rowwise
@@ -70,30 +70,56 @@ def models_given_observed(model: FittedModel, recognition: Any, *, searches: boo
     return tasks.given_observed(model.generative, recognition, family, model.bound)
 
 
-def decode(model: FittedModel, Z: np.ndarray) -> np.ndarray:
-    """Return the decoder's mean for each code (n, J), in the units of the data: (n, D)."""
-    return model.format.restore(rowwise(tasks.decoder_mean, model.generative, Source(Z), np.arange(len(Z))))
+def decode(model: FittedModel, Z: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
+    """Return the decoder's mean for each code (n, J), in the units of the data: (n, D).
+
+    Args:
+        model: The model.
+        Z: The codes.
+        given: (n, D'), stored numbers of what the rows are conditioned on; None if they are not.
+    """
+    source = _with_given(model, Source(Z), given)
+    return model.format.restore(rowwise(tasks.decoder_mean, model.generative, source, np.arange(len(Z))))
 
 
-def reconstruct(model: FittedModel, X: np.ndarray, *, progress: bool = False) -> np.ndarray:
-    """Return the decoder's mean at the posterior mean of each row of X, (n, D)."""
-    return decode(model, posterior_means(model, X, progress=progress))
+def _with_given(model, source, given):
+    return source if given is None else given_source(source, model.given, given)
+
+
+def reconstruct(model: FittedModel, X: Any, *, progress: bool = False, given: np.ndarray | None = None) -> np.ndarray:
+    """Return the decoder's mean at the posterior mean of each row of X, (n, D).
+
+    Args:
+        model: The model.
+        X: (n, D), or a datapoint of such rows and what they are conditioned on.
+        progress: Whether to show a progress bar where it takes long.
+        given: What the reconstructions are conditioned on, if not the same as the rows.
+    """
+    given = getattr(X, "given", None) if given is None else given
+    return decode(model, posterior_means(model, X, progress=progress), given)
 
 
 def sample(
-    model: FittedModel, num_samples: int, *, mean: bool = False, temperature: float = 1.0, random_state: Any = None
+    model: FittedModel,
+    num_samples: int,
+    *,
+    given: np.ndarray | None = None,
+    mean: bool = False,
+    temperature: float = 1.0,
+    random_state: Any = None,
 ) -> np.ndarray:
     """Draw new rows from the model, in the units of the data: (num_samples, D).
 
     Args:
         model: The model.
         num_samples: Number of rows.
+        given: (num_samples, D'), stored numbers of what the rows are conditioned on; None if they are not.
         mean: Whether to return the decoder's means instead of draws from them.
         temperature: Factor for the deviations of z from the prior's mean.
         random_state: As in scikit-learn; None for the model's own.
     """
     check_parameter("num_samples", num_samples, kind=int, low=1)
-    source, rows = Source(tasks.numbers_of_rows(num_samples)), np.arange(num_samples)
+    source, rows = _with_given(model, Source(tasks.numbers_of_rows(num_samples)), given), np.arange(num_samples)
     draw = tasks.sample_mean if mean else tasks.sample
     cooling = _cooling(model, temperature)
     return model.format.restore(rowwise(draw, model.generative, source, rows, model.key(random_state), *cooling))

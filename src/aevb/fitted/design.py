@@ -8,11 +8,22 @@ import optax
 from jax import Array
 
 from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a
+from aevb.fitted.model import covariates_of
 from aevb.learners import OPTIMIZERS, Ascent, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
 from aevb.learners.protocol import LearnerState
 from aevb.memory import check_memory
-from aevb.models import LIKELIHOODS, TABLE, Column, assemble, assemble_table, check_models, split
+from aevb.models import (
+    LIKELIHOODS,
+    NOTHING_GIVEN,
+    TABLE,
+    Column,
+    Given,
+    assemble,
+    assemble_table,
+    check_models,
+    split,
+)
 from aevb.models.linear_start import start_linear
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, prior_precision
@@ -31,6 +42,7 @@ class Design:
         units: Means and standard deviations of the columns as they are read, (D,) each; None if they are not used.
         columns: (D,), what is known of each column of a table; empty if one family serves all.
         has_missing: Whether rows of a table have missing entries.
+        given: What rows are conditioned on.
     """
 
     arguments: Arguments
@@ -40,14 +52,23 @@ class Design:
     units: tuple[Any, Any] | None = None
     columns: tuple[Column, ...] = ()
     has_missing: bool = False
+    given: Given = NOTHING_GIVEN
 
     @classmethod
-    def of(cls, arguments: Arguments, likelihood: str, format: Any, latent_dim: int, units: Any = None) -> "Design":
-        """Return the design for data of this format."""
+    def of(
+        cls, arguments: Arguments, likelihood: str, format: Any, latent_dim: int, units: Any = None, given: Any = None
+    ) -> "Design":
+        """Return the design for data of this format, conditioned on data of the format `given`."""
+        covariates = covariates_of(given)
+        read = (
+            NOTHING_GIVEN
+            if covariates is None
+            else Given(covariates.size, arguments.option("conditional_prior", False))
+        )
         if likelihood == TABLE:
             columns, has_missing = format.model_columns, format.encodes_missing
-            return cls(arguments, likelihood, len(columns), latent_dim, None, columns, has_missing)
-        return cls(arguments, likelihood, format.num_columns, latent_dim, units)
+            return cls(arguments, likelihood, len(columns), latent_dim, None, columns, has_missing, read)
+        return cls(arguments, likelihood, format.num_columns, latent_dim, units, given=read)
 
     @property
     def kind(self) -> type[Ascent]:
@@ -61,6 +82,7 @@ class Design:
         """
         a = self.arguments
         own: dict[str, Any] = {"prior": a.prior, "encoder": a.encoder, "decoder": a.decoder, "posterior": a.posterior}
+        own["given"] = self.given
         init = "glorot" if a.init == AUTO else a.init
         if self.columns:
             shape = self.latent_dim, a.hidden_widths, a.activation, a.posterior, self.has_missing, a.network
@@ -80,7 +102,7 @@ class Design:
         models = self.models(key, rows, weights)
         if models[1] is None or a.own_parts:
             estimator = sgvb_a if a.estimator == "sgvb-b" else ESTIMATORS[a.estimator]
-            check_models(*models, self.data_dim, self.latent_dim, estimator, a.num_samples)
+            check_models(*models, self.data_dim, self.latent_dim, estimator, a.num_samples, self.given)
         return models
 
     def estimator(self, models: tuple) -> str:
@@ -88,7 +110,7 @@ class Design:
         generative, recognition = models
         if self.arguments.estimator != "sgvb-b" or recognition is None:
             return self.arguments.estimator
-        return "sgvb-b" if has_analytic_kl(generative, recognition, self.data_dim) else "sgvb-a"
+        return "sgvb-b" if has_analytic_kl(generative, recognition, self.data_dim, self.given.size) else "sgvb-a"
 
     def start(
         self, models: tuple, num_data: float | None, learning_rate: float | None, key: Array

@@ -12,7 +12,7 @@ from aevb.arguments import read_random_state
 from aevb.arrays import num_rows
 from aevb.estimators import sgvb_a, sgvb_b
 from aevb.learners import Ascent, learner_kind
-from aevb.models import TABLE, MatrixFormat
+from aevb.models import TABLE, Conversion, Covariates, Datapoint, MatrixFormat
 from aevb.settings import Arguments
 from aevb.tasks import by_completeness, rows_with_holes
 from aevb.training import Source
@@ -56,6 +56,8 @@ class FittedModel:
         estimator: The estimator in use, a key of :data:`aevb.estimators.ESTIMATORS`.
         dispersion: Of grey levels about the decoder's means, see :func:`aevb.tasks.levels.dispersion`.
         record: How it was learned.
+        given: The format of what rows are conditioned on, such as :class:`aevb.data.frames.TableFormat`; None if they
+            are not conditioned on anything. Rows are then a :class:`~aevb.models.Datapoint` of two matrices.
     """
 
     generative: Any
@@ -68,6 +70,7 @@ class FittedModel:
     estimator: str = "sgvb-b"
     dispersion: float = 1.0
     record: TrainingRecord = field(default_factory=TrainingRecord)
+    given: Any = None
 
     @property
     def learner(self) -> type[Ascent]:
@@ -113,22 +116,46 @@ class FittedModel:
         return self.likelihood == TABLE
 
     def source(self, X: Any) -> Source:
-        """Return rows of data on the device."""
-        return Source(*self.format.store(X))
+        """Return rows of data on the device, with what they are conditioned on, if anything."""
+        if self.given is None:
+            return Source(*self.format.store(X))
+        return self.source_given(*self.format.store(X.values), X.given)
+
+    def source_given(self, stored: Any, conversion: Conversion, given: np.ndarray) -> Source:
+        """Return stored rows on the device, together with stored rows of what they are conditioned on."""
+        return given_source(Source(stored, conversion), self.given, given)
 
     def with_holes(self, X: Any) -> np.ndarray:
         """Return which rows of the data have missing values that the encoder cannot read, (n,)."""
+        X = Datapoint.of(X).values
         return np.zeros(num_rows(X), bool) if self.format.encodes_missing else rows_with_holes(X)
 
     def by_completeness(self, X: Any, complete: Callable[[Any], Any], incomplete: Callable[[Any], Any]) -> Any:
         """Apply one function to the rows that the encoder can read and another to the rest, in row order."""
-        if self.format.encodes_missing:
+        if self.format.encodes_missing or self.given is not None:  # which are complete, see `VAE`
             return complete(X)
         return by_completeness(X, complete, incomplete)
 
     def key(self, random_state: Any = None) -> Array:
         """Return a random key: of this `random_state`, or the model's own."""
         return jax.random.key(self.seed if random_state is None else seed_of(random_state))
+
+
+def covariates_of(given: Any) -> Covariates | None:
+    """Return how networks read what rows are conditioned on, from its format; None for nothing."""
+    return None if given is None else Covariates(given.model_columns, given.encodes_missing)
+
+
+def given_source(source: Source, given: Any, rows: np.ndarray) -> Source:
+    """Return the rows of a source together with what each is conditioned on.
+
+    Args:
+        source: The rows.
+        given: The format of what they are conditioned on.
+        rows: Its stored numbers, (n, D').
+    """
+    conversion = Conversion(source.conversion.values, given=covariates_of(given))
+    return Source(Datapoint(source.rows, given=rows.astype(np.float32)), conversion)
 
 
 def seed_of(random_state: Any) -> int:

@@ -126,7 +126,7 @@ def result_type(model: FittedModel, X: np.ndarray) -> np.dtype:
 
 def measured_dispersion(model: FittedModel, source: Source, rows: np.ndarray) -> float:
     """Return the dispersion of grey levels about the decoder's means; 1 if x is not a grey level."""
-    if model.likelihood != "bernoulli" or source.conversion.is_dynamic:
+    if model.likelihood != "bernoulli" or source.conversion.is_dynamic or model.given is not None:
         return 1.0
     x = np.asarray(source.take(rows[np.linspace(0, len(rows) - 1, min(len(rows), NUM_MEASURED), dtype=int)]))
     if np.isin(x, (0, 1)).all():

@@ -1,10 +1,19 @@
 """Models: the generative p(z) p(x|z) and the recognition model q(z|x), as Equinox modules that return distributions."""
 
 from aevb.distributions import has_real_support
-from aevb.models.assembly import OWN_PARTS, assemble, assemble_table, check_models, check_real_support
+from aevb.models.assembly import (
+    NOTHING_GIVEN,
+    OWN_PARTS,
+    Given,
+    assemble,
+    assemble_table,
+    check_models,
+    check_real_support,
+)
 from aevb.models.column import Column
 from aevb.models.conditionals import BernoulliMLP, Conditional, GaussianMLP, Rescaled, conditional
 from aevb.models.conversion import Codes, Conversion, Numbers
+from aevb.models.covariates import Covariates, with_covariates
 from aevb.models.datapoint import Datapoint
 from aevb.models.families import (
     CUSTOM,
@@ -36,6 +45,7 @@ __all__ = [
     "FAMILIES",
     "LIKELIHOODS",
     "NAMED_LIKELIHOODS",
+    "NOTHING_GIVEN",
     "OWN_PARTS",
     "POSTERIORS",
     "POSTERIOR_FAMILIES",
@@ -48,11 +58,13 @@ __all__ = [
     "Column",
     "Conditional",
     "Conversion",
+    "Covariates",
     "Datapoint",
     "Family",
     "Format",
     "GaussianMLP",
     "GenerativeModel",
+    "Given",
     "Learnable",
     "LogJoint",
     "MatrixFormat",
@@ -88,4 +100,5 @@ __all__ = [
     "standard_normal",
     "table_models",
     "unused_variables",
+    "with_covariates",
 ]

@@ -11,7 +11,9 @@ from numpyro.distributions import Distribution, biject_to
 from aevb.arrays import filled
 from aevb.distributions import has_real_support
 from aevb.errors import WrongTypeError
-from aevb.models.generative import GenerativeModel
+from aevb.models.covariates import with_covariates
+from aevb.models.datapoint import Datapoint
+from aevb.models.generative import GenerativeModel, conditions
 from aevb.models.parameters import join, split
 from aevb.models.recognition import RecognitionModel
 from aevb.models.standard import standard_models
@@ -26,6 +28,25 @@ class OwnParts(NamedTuple):
     prior: Any = None
     encoder: Any = None
     decoder: Any = None
+
+
+class Given(NamedTuple):
+    """What rows are conditioned on, as their models see it."""
+
+    size: int = 0  # the number of features; 0 for nothing
+    prior: bool = False  # whether p(z) depends on it too
+
+    def read_by(self, models):
+        """Return models that read it; see :func:`aevb.models.covariates.with_covariates`."""
+        return with_covariates(models, self.size, prior=self.prior) if self.size else models
+
+    def example(self, data_dim: int) -> Any:
+        """Return a datapoint (D,) of zeros, conditioned on zeros."""
+        x = filled(data_dim, 0)
+        return Datapoint(x, given=filled(self.size, 0)) if self.size else x
+
+
+NOTHING_GIVEN = Given()
 
 
 def assemble(
@@ -51,12 +72,12 @@ def assemble(
         key: Random key for the initial values.
         posterior: See :func:`standard_models`.
         network: See :func:`standard_models`.
-        own: User-defined parts, see :class:`OwnParts`.
+        own: User-defined parts, see :class:`OwnParts`, and ``given``, a :class:`Given`.
     """
-    parts = OwnParts(**own)
+    given, parts = own.pop("given", NOTHING_GIVEN), OwnParts(**own)
     likelihood = likelihood if parts.decoder is None else "gaussian"  # the standard decoder is discarded
     names = {"likelihood": likelihood, "activation": activation, "posterior": posterior, "network": network}
-    models = _starting_models(sizes, names, units, key, init)
+    models = _starting_models(sizes, names, units, key, init, given)
     return _with_own(models, parts)
 
 
@@ -69,15 +90,16 @@ def assemble_table(columns, shape, init: str, key, **own) -> tuple[GenerativeMod
             the network; see :func:`aevb.models.table_models`.
         init: See :func:`aevb.networks.initialize`.
         key: Random key for the initial values.
-        own: User-defined parts, see :class:`OwnParts`, and ``posterior``.
+        own: User-defined parts, see :class:`OwnParts`, ``posterior``, and ``given``, a :class:`Given`.
     """
     own.pop("posterior", None)
-    return _with_own(_starting_table(columns, shape, key, init), OwnParts(**own))
+    given = own.pop("given", NOTHING_GIVEN)
+    return _with_own(_starting_table(columns, shape, key, init, given), OwnParts(**own))
 
 
 @eqx.filter_jit
-def _starting_table(columns, shape, key, init):
-    parameters, constants, skeleton = split(table_models(columns, *shape))
+def _starting_table(columns, shape, key, init, given):
+    parameters, constants, skeleton = split(given.read_by(table_models(columns, *shape)))
     return join(initialize(parameters, key, init), constants, skeleton)
 
 
@@ -91,8 +113,8 @@ def _with_own(models, own: OwnParts):
 
 
 @eqx.filter_jit  # one program; one per array would take a second longer
-def _starting_models(sizes, names, units, key, init):
-    parameters, constants, skeleton = split(standard_models(*sizes, **names, units=units))
+def _starting_models(sizes, names, units, key, init, given):
+    parameters, constants, skeleton = split(given.read_by(standard_models(*sizes, **names, units=units)))
     return join(initialize(parameters, key, init), constants, skeleton)
 
 
@@ -103,12 +125,13 @@ def check_models(
     latent_dim: int,
     estimator: Callable,
     num_samples: int,
+    given: Given = NOTHING_GIVEN,
 ) -> None:
     """Refuse parts that do not match, and an estimator that cannot handle them; no estimate is computed."""
-    x, z, key = filled(data_dim, 0), filled(latent_dim, 0), jax.random.key(0)
+    x, z, key = given.example(data_dim), filled(latent_dim, 0), jax.random.key(0)
     parts: dict[str, tuple[Callable, tuple, str]] = {
-        "prior": (generative.latent_distribution, z.shape, "latent_dim"),
-        "decoder": (lambda: generative.decoder(z), x.shape, "the number of columns of X"),
+        "prior": (lambda: generative.latent_distribution(x), z.shape, "latent_dim"),
+        "decoder": (lambda: generative.decoder(z, *conditions(x)), (data_dim,), "the number of columns of X"),
     }
     if recognition is not None:
         parts["encoder"] = (lambda: recognition(x), z.shape, "latent_dim")
@@ -117,9 +140,9 @@ def check_models(
         if shape != expected:
             raise ValueError(f"{name}: its draws have shape {shape}, expected {expected}: {meaning}.")
     if recognition is None:
-        check_real_support(generative.latent_distribution())
+        check_real_support(generative.latent_distribution(x))
         return
-    _check_supports(recognition(x), generative.latent_distribution())
+    _check_supports(recognition(x), generative.latent_distribution(x))
     noise = jax.eval_shape(lambda: recognition.noise(x).sample(key, (num_samples,)))
     jax.eval_shape(lambda noise: estimator(generative, recognition, x, noise), noise)
 

@@ -175,16 +175,22 @@ class Rescaled(eqx.Module):
         side: ``"input"`` to rescale the encoder's input, ``"output"`` to rescale the decoder's distribution.
     """
 
-    conditional: Callable[[Array], dist.Distribution]
+    conditional: Callable[..., dist.Distribution]
     units: dist.Normal
     side: str = eqx.field(static=True)
 
-    def __call__(self, condition: Array) -> dist.Distribution:
-        """Return q(z|x) for x in its own units, or p(x|z) over x in its own units."""
+    def __call__(self, condition: Any, *given: Any) -> dist.Distribution:
+        """Return q(z|x) for x in its own units, or p(x|z) over x in its own units.
+
+        Args:
+            condition: x, an array or a datapoint; or z.
+            given: What a datapoint is conditioned on, if anything, next to z.
+        """
         loc, scale = jnp.asarray(self.units.loc), jnp.asarray(self.units.scale)
         if self.side == "input":
-            return self.conditional((condition - loc) / scale)
-        return rescaled(self.conditional(condition), loc, scale)
+            x = Datapoint.of(condition)
+            return self.conditional(x.with_values((x.values - loc) / scale))
+        return rescaled(self.conditional(condition, *given), loc, scale)
 
 
 def rescaled(p: Any, loc: Array, scale: Array) -> dist.Distribution:

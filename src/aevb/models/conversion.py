@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from aevb.models.covariates import Covariates
 from aevb.models.datapoint import Datapoint
 
 
@@ -89,9 +90,9 @@ class Codes(eqx.Module):
         return {"kind": "codes", "categories": list(self.categories), "has_missing": self.has_missing}
 
 
-Reader = Numbers | Codes
+Reader = Numbers | Codes | Covariates
 Readers = Reader | dict[str, Reader]
-KINDS: dict[str, Any] = {"numbers": Numbers, "codes": Codes}
+KINDS: dict[str, Any] = {"numbers": Numbers, "codes": Codes, "covariates": Covariates}
 
 
 class Conversion(eqx.Module):

@@ -60,6 +60,8 @@ def describe(model: FittedModel, estimator: str) -> dict[str, Any]:
         "conversion": model.format.describe(),
         "fitted": fitted,
     }
+    if model.given is not None:
+        document["given"] = model.given.describe()
     return plain(document)
 
 
@@ -69,6 +71,8 @@ def checked_document(document: dict[str, Any]) -> dict[str, Any]:
         document = _upgraded(document)
     for name in ("estimator", "arguments", "own_networks", "own_optimizer", "conversion", "fitted"):
         checked(name, document[name])
+    if "given" in document:
+        checked("given", document["given"])
     for name, value in document["fitted"].items():
         checked(name, value)
     return document
@@ -161,6 +165,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "own_networks": lambda value: _are(lambda name: name in OWN_PARTS, value),
     "own_optimizer": lambda value: isinstance(value, bool),
     "conversion": _is_conversion,
+    "given": lambda value: _is_conversion(value) and value["kind"] == "table",
     "fitted": lambda value: isinstance(value, dict) and set(value) == set(_FITTED),
     "arrays": _is_arrays,
     # Of formats 1 and 2:

@@ -135,8 +135,13 @@ def _model(document, arguments, generative, recognition, estimator="sgvb-b"):
     )
     format = read_format(conversion)
     facts = {"likelihood": fitted["likelihood_"], "latent_dim": fitted["latent_dim_"], "estimator": estimator}
-    facts |= {"dispersion": fitted["dispersion_"], "record": record}
+    facts |= {"dispersion": fitted["dispersion_"], "record": record, "given": _given(document)}
     return FittedModel(generative, recognition, format, fitted["seed_"], arguments, **facts)
+
+
+def _given(document):
+    """Return the format of what rows are conditioned on; None if they are not."""
+    return read_format(document["given"]) if "given" in document else None
 
 
 def read_format(conversion: dict[str, Any]) -> Any:
@@ -151,7 +156,8 @@ def _filled(document, arguments, arrays, with_optimizer):
 
     def start():
         units = (filled(size, 0), filled(size, 1)) if LIKELIHOODS[likelihood].needs_units else None
-        design = Design.of(arguments, likelihood, format, document["fitted"]["latent_dim_"], units)
+        latent_dim, given = document["fitted"]["latent_dim_"], _given(document)
+        design = Design.of(arguments, likelihood, format, latent_dim, units, given)
         learner, state = design.start(design.models(jax.random.key(0)), 1, 0.0, jax.random.key(0))
         parts = {"parameters": state.parameters, "constants": state.constants}
         return learner, state, parts | ({"optimizer": state.optimizer_state} if with_optimizer else {})

@@ -5,6 +5,7 @@ This is their only description: the constructor's checks, the options of `aevb f
 """
 
 from aevb.settings.arguments import Arguments
-from aevb.settings.table import MAX_WIDTH, OWN_PARTS, SETTINGS, Setting, with_arguments
+from aevb.settings.setting import Setting
+from aevb.settings.table import MAX_WIDTH, OWN_PARTS, SETTINGS, with_arguments
 
 __all__ = ["MAX_WIDTH", "OWN_PARTS", "SETTINGS", "Arguments", "Setting", "with_arguments"]

@@ -26,6 +26,10 @@ class Arguments:
         """Return the arguments with some others."""
         return Arguments(**(vars(self) | changes))
 
+    def option(self, name: str, default: Any) -> Any:
+        """Return an argument that only some estimators have."""
+        return vars(self).get(name, default)
+
     @property
     def hidden_widths(self) -> tuple[int, ...]:
         """The widths of the hidden layers, also if one number was given."""

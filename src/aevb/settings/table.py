@@ -2,50 +2,13 @@
 
 import inspect
 import textwrap
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from aevb.settings.setting import Setting
 
 OWN_PARTS = ("prior", "encoder", "decoder")  # that a user may define
 MAX_WIDTH = 10**6  # of a layer: more would not fit into memory
 _PLACE = "Args: described in :mod:`aevb.settings`."
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One argument.
-
-    Args:
-        default: Its default.
-        help: Its meaning, as in the docstring.
-        kind: ``int``, ``float``, ``bool`` or ``str``: the type of a value that can be written in a file; None for
-            Python objects.
-        choices: Values that are allowed in addition to, or instead of, those of the kind.
-        registry: ``"module:collection"`` of allowed names.
-        low: Smallest allowed number.
-        high: Largest allowed number.
-        above: Exclusive lower limit.
-        largest: An upper limit that is only mentioned when it is exceeded.
-        several: Whether a sequence of values is allowed.
-    """
-
-    default: Any
-    help: str
-    kind: type | None = str
-    choices: tuple = ()
-    registry: str | None = None
-    low: float | None = None
-    high: float | None = None
-    above: float | None = None
-    largest: float | None = None
-    several: bool = False
-
-    def __post_init__(self):
-        object.__setattr__(self, "help", " ".join(self.help.split()))
-
-    @property
-    def plain_help(self) -> str:
-        """Its meaning, without code markup."""
-        return self.help.replace("`", "").replace('"', "")
 
 
 SETTINGS: dict[str, Setting] = {
@@ -92,6 +55,15 @@ SETTINGS: dict[str, Setting] = {
         `sample` returns missing entries as the data have them, and `impute` uses what their absence says.
         """,
         choices=("ignored", "modeled"),
+    ),
+    "conditional": Setting(
+        False,
+        """
+        Whether the model is conditioned on y, as p(x|z, y) and q(z|x, y): `fit(X, y)`. y is a label or a number for
+        each row, or a table of covariates, whose columns may be of different kinds; p(y) is not modelled.
+        `transform`, `posterior`, `reconstruct`, `score`, `log_likelihood` and `sample` then need y too.
+        """,
+        bool,
     ),
     "hidden": Setting(
         (500,),

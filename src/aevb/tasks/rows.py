@@ -13,6 +13,8 @@ from numpyro.distributions import Distribution
 from numpyro.distributions.batch_util import promote_batch_shape
 
 from aevb.arrays import fingerprint
+from aevb.models import Datapoint
+from aevb.models.generative import conditions
 
 NUM_KEPT = 200
 
@@ -66,8 +68,8 @@ def posterior_mean_by_hmc(generative, x, key):
 
 
 def decoder_mean(generative, z):
-    """Return the mean of p(x|z)."""
-    return generative.decoder(z).mean
+    """Return the mean of p(x|z); z may be a datapoint that says what x is conditioned on."""
+    return generative.decoder(Datapoint.of(z).values, *conditions(z)).mean
 
 
 def numbers_of_rows(num: int) -> np.ndarray:
@@ -89,8 +91,9 @@ def sample_mean(generative, number, key, temperature=None):
 
 def _nth_decoder(generative, number, key, temperature):
     """Return p(x|z) at the z with this index, drawn from the prior and shrunk towards its mean, and a key for x."""
-    high, low = number.astype(jnp.uint32)
+    high, low = Datapoint.of(number).values.astype(jnp.uint32)
     key_z, key_x = jax.random.split(jax.random.fold_in(key, high * (1 << 16) + low))
-    prior = generative.latent_distribution()
+    prior = generative.latent_distribution(number)
     z: Any = prior.sample(key_z)
-    return generative.decoder(z if temperature is None else prior.mean + temperature * (z - prior.mean)), key_x
+    z = z if temperature is None else prior.mean + temperature * (z - prior.mean)
+    return generative.decoder(z, *conditions(number)), key_x

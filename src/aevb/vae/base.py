@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from aevb.arguments import check_options
 from aevb.data.checks import check_rows
 from aevb.data.frames import frame_of
+from aevb.data.given import encode_given
 from aevb.data.reading import column_names, read_matrix
 from aevb.fitted import FittedModel, tables
 from aevb.learners import Ascent, learner_kind
-from aevb.models import LIKELIHOODS
+from aevb.models import LIKELIHOODS, Datapoint
 from aevb.settings import Arguments
 from aevb.tasks import rows_with_holes
 from aevb.tasks.conditional import NUM_MODELS, sampling_options
@@ -89,6 +90,36 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         check_rows(observed, likelihood, scale=scale, name=name, columns=column_names(self))
         return X
 
+    def _read_given(self, y: Any, length: int | None = None, name: str = "y") -> np.ndarray | None:
+        """Return what rows are conditioned on as stored numbers, (n, D'); None if the model is not conditional.
+
+        Args:
+            y: As the user gave it; ignored if the model is not conditional, as scikit-learn's pipelines expect.
+            length: n; None for as many as are given.
+            name: Name of the argument, for messages.
+        """
+        check_is_fitted(self)
+        return None if self.model_.given is None else encode_given(self.model_.given, y, length, name)
+
+    def _check_rows_given(self, X: Any, y: Any, **allowed: Any) -> Any:
+        """Return new rows as `_check_new_data` does, with what they are conditioned on if the model is conditional."""
+        check_is_fitted(self)
+        if self.model_.given is None:
+            return self._check_new_data(X, **allowed)
+        if y is None:
+            self._read_given(y)  # which refuses it, before X is read
+        X = self._check_new_data(X)
+        return Datapoint(X, given=self._read_given(y, len(X)))
+
+    def _refuse_given(self, task: str) -> None:
+        """Refuse what is not available for conditional models."""
+        check_is_fitted(self)
+        if self.model_.given is not None:
+            raise ValueError(
+                f"{task}: not available for a conditional model. Available are transform, posterior, reconstruct, "
+                "counterfactual, score_samples, score, log_likelihood, inverse_transform and sample, each with y."
+            )
+
     def _as_rows(self, values, like: Any = None, *, keep_observed: bool = False):
         """Return rows of the model as data: a frame if they are a table's, or if `set_output` asks for one.
 
@@ -104,7 +135,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
 
     def _read_observed(self, X, options: dict, **allowed) -> np.ndarray:
         """Return X as numbers, with grey levels in [0, 1], after checking the observed values and the options."""
-        check_is_fitted(self)
+        self._refuse_given("impute, denoise and the like")
         if self.model_.is_table:
             check_options("impute", options, tables.impute, first=2)
             return self._check_new_data(X)

@@ -39,10 +39,24 @@ def check_settings(arguments: Arguments) -> None:
         raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
     if arguments.latent_dim == AUTO:
         _check_search(arguments, kind)
+    if arguments.conditional:
+        _check_conditional(arguments, kind)
     if arguments.encoder is not None and not kind.needs_encoder:
         raise ValueError(
             f"encoder: {kind.argument} does not use one. Leave it out, or set learner='aevb' and amortized=True."
         )
+
+
+def _check_conditional(arguments, kind):
+    """Refuse settings with which a model cannot be conditioned on y."""
+    if not kind.needs_encoder or kind.has_weight_posterior:
+        raise ValueError(
+            f"conditional=True: not available with {kind.argument}. Use learner='aevb' and amortized=True."
+        )
+    if arguments.likelihood == "multinomial":
+        raise ValueError("conditional=True: not available for likelihood='multinomial', whose decoder is linear.")
+    if arguments.network != "mlp":
+        raise ValueError(f"conditional=True: not available for network={arguments.network!r}. Use network='mlp'.")
 
 
 def _check_search(arguments, kind):

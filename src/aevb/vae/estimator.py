@@ -10,8 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aevb.arguments import check_parameter
+from aevb.arrays import num_rows
+from aevb.data.given import read_given_data
 from aevb.data.reading import read_matrix, set_column_names, set_table_columns
-from aevb.data.training_data import DataRequest, open_training_data
+from aevb.data.request import DataRequest
+from aevb.data.training_data import open_training_data
 from aevb.files import check_folder, check_path
 from aevb.fitted.likelihoods import check_encoder
 from aevb.fitted.model import FittedModel, seed_of
@@ -88,6 +91,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         *,
         likelihood="auto",
         missing="ignored",
+        conditional=False,
         hidden=(500,),
         network="mlp",
         activation="gelu",
@@ -114,6 +118,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         self.latent_dim = latent_dim
         self.likelihood = likelihood
         self.missing = missing
+        self.conditional = conditional
         self.hidden = hidden
         self.network = network
         self.activation = activation
@@ -151,16 +156,17 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
                 which is used once, or an iterable or a function that returns an iterator, for up to `max_epochs`
                 passes. For batches N is unknown: the prior on the parameters is ignored, nothing is held out, and the
                 first few thousand rows determine likelihood and units.
-            y: Ignored.
+            y: With ``conditional=True``, what the rows are conditioned on: (N,), labels or numbers, or a table of
+                covariates, an array or a data frame. Ignored otherwise.
             sample_weight: (N,), weights of the rows, at least 0; None if they are equal. The bound's average over the
                 rows is weighted, and N, which the prior on the parameters is compared with, is the sum of the weights:
                 a row with weight 3 counts as three equal rows, and one with weight 0 is never used. Multiply weights
                 that sum to 1 by the number of rows. X must be in memory, and the learner must not store a state for
                 each row (``learner="mcem"``, ``amortized=False``).
-            validation_data: (n, D), rows used to detect convergence instead of a `validation_fraction` of X. X must
-                then be an array, or grey levels with dynamic binary draws (these rows are not drawn: give zeros and
-                ones). They have equal weights. Without an encoder (``learner="mcem"``, ``amortized=False``) there is no
-                bound, and they are ignored.
+            validation_data: (n, D), or (X, y) for a conditional model: rows used to detect convergence instead of a
+                `validation_fraction` of X. X must then be an array, or grey levels with dynamic binary draws (these
+                rows are not drawn: give zeros and ones). They have equal weights. Without an encoder
+                (``learner="mcem"``, ``amortized=False``) there is no bound, and they are ignored.
             checkpoint: A folder in which the run is saved during training. If it contains an interrupted run with the
                 same settings and data, training resumes from there, with the same result as without the interruption;
                 `max_epochs` may differ.
@@ -177,12 +183,17 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         with unchanged_on_error(self):
             arguments, seed = self._arguments(), cache(lambda: seed_of(self.random_state))
             keys = cache(lambda: Keys.of(seed()))
-            data = open_training_data(self, X, self._request(validation_data, sample_weight), lambda: keys().rows)
+            given = None
+            if self.conditional:
+                given, validation_data = read_given_data(y, validation_data, sample_weight)
+            request = self._request(validation_data, sample_weight, given)
+            data = open_training_data(self, X, request, lambda: keys().rows)
             check_feed(self._learner_kind, data.feed.num_rows, isinstance(data.feed, Resident))
             check_held_out(arguments, data.feed)
             checkpoints = checkpoints_for(arguments, data.feed, checkpoint, checkpoint_seconds)
             format = data.table or format_of(self, data.reading, data.units)
-            fitting = Fitting(arguments, data, format, seed(), keys(), self._shows_progress)
+            condition = None if given is None else given.format
+            fitting = Fitting(arguments, data, format, seed(), keys(), self._shows_progress, condition)
             model, trained, optimizer_state = fitting.run(checkpoints)
         self._keep(model, optimizer_state, Stream(), *data.feed.first()[:2])
         if trained.error is not None:
@@ -201,7 +212,8 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
 
         Args:
             X: (n, D).
-            y: Ignored.
+            y: What the rows are conditioned on, of a conditional model, whose first batch must be given to `fit`.
+                Ignored otherwise.
 
         Returns:
             self.
@@ -209,7 +221,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         self._check_parameters()
         with unchanged_on_error(self):
             if self.__sklearn_is_fitted__():
-                X = self._check_new_data(X)
+                X = self._check_rows_given(X, y)
                 check_encoder(self.model_, "partial_fit", "call fit(X)")
                 check_batch(self.model_, X)
                 model, design = continued(self.model_, self._arguments())
@@ -219,7 +231,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
                 model, design = first_model(self, self._arguments(), X)
             stream, before = getattr(self, "_stream", Stream()), getattr(self, "_optimizer_state", None)
             model, stream, trained = learn_batch(stream, design, model, X, before)
-        self._keep(model, trained.state.optimizer_state, stream, model.source(X), np.arange(X.shape[0]))
+        self._keep(model, trained.state.optimizer_state, stream, model.source(X), np.arange(num_rows(X)))
         if self.stopped_because_ == "interrupted":
             raise KeyboardInterrupt  # otherwise the caller's loop over batches could not be interrupted
         return self
@@ -238,7 +250,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
     def _check_parameters(self):
         check_settings(self._arguments())
 
-    def _request(self, validation_data, sample_weight):
+    def _request(self, validation_data, sample_weight, given=None):
         """Return what is asked of the data; without an encoder, no rows are evaluated."""
         is_judged = self._learner_kind.needs_encoder
         return DataRequest(
@@ -250,6 +262,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
             validation_data if is_judged else None,
             sample_weight,
             self.missing,
+            given,
         )
 
     def _keep(self, model: FittedModel, optimizer_state, stream, source, rows):

@@ -27,7 +27,7 @@ from aevb.training.progress import tell
 from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
 
 _LIKELIHOOD_LOG = logging.getLogger("aevb.likelihood")
-NEW_ARGUMENTS = ("network", "missing")  # since checkpoints were first written
+NEW_ARGUMENTS = ("network", "missing", "conditional")  # since checkpoints were first written
 LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 
 
@@ -68,6 +68,7 @@ class Fitting:
         seed: Of the run.
         keys: The keys of the run.
         progress: Whether to show progress bars.
+        given: The format of what rows are conditioned on; None if they are not.
     """
 
     arguments: Arguments
@@ -76,6 +77,7 @@ class Fitting:
     seed: int
     keys: Keys
     progress: bool
+    given: Any = None
 
     def run(self, checkpoints: Checkpoints | None) -> tuple[FittedModel, Trained, Any]:
         """Train, and return the model, what happened, and the optimizer's state.
@@ -109,12 +111,14 @@ class Fitting:
             self.data.reading.reason,
         )
         facts = {"likelihood": self.data.reading.likelihood, "latent_dim": latent_dim, "record": record}
+        facts["given"] = self.given
         facts["estimator"] = name_of(learner.estimator)
         model = FittedModel(generative, recognition, self.format, self.seed, self.arguments, **facts)
         return model, trained, trained.state.optimizer_state
 
     def _design(self, latent_dim):
-        return design_for(self.arguments, self.data.reading.likelihood, self.data.units, self.format, latent_dim)
+        likelihood, units = self.data.reading.likelihood, self.data.units
+        return design_for(self.arguments, likelihood, units, self.format, latent_dim, self.given)
 
     def _budget(self, feed: Feed, checkpoints: Checkpoints | None = None) -> Budget:
         a, kind = self.arguments, self._design(1).kind
@@ -155,7 +159,7 @@ class Fitting:
         a, design = self.arguments, self._design(latent_dim)
         source, numbers, weights = feed.first()
         has_units = design.units is not None and design.is_standardized
-        is_linear = linear and a.init == AUTO and has_units and a.optimizer != "sgd"
+        is_linear = linear and a.init == AUTO and has_units and a.optimizer != "sgd" and self.given is None
         rows = source.take(numbers[:LINEAR_ROWS]) if is_linear else None
         some = None if weights is None else weights[:LINEAR_ROWS]
         models = design.checked_models(self.keys.init if init is None else init, rows, some)
@@ -169,10 +173,11 @@ class Fitting:
 
     def _improve(self, learner, trained: Trained, feed: Resident, latent_dim, budget):
         """Train again if no latent variable is active; with few rows, train on the held-out rows too."""
-        kind = self._design(latent_dim).kind
+        design = self._design(latent_dim)
+        kind = design.kind
         if trained.stopped_because not in ("converged", "max_epochs") or not kind.needs_encoder:
             return learner, trained
-        if kind.follows_estimator and is_collapsed(learner, trained, feed):
+        if kind.follows_estimator and not design.given.prior and is_collapsed(learner, trained, feed):
             return learner, self._start_again(learner, trained, feed, latent_dim, budget)
         held_out = feed.validation_rows if feed.validation_source is None else None
         if held_out is None or self.arguments.validation_fraction != AUTO or trained.halvings:
@@ -205,12 +210,12 @@ class Fitting:
         return trained
 
 
-def design_for(arguments: Arguments, likelihood: str, units, format: Any, latent_dim: int) -> Design:
+def design_for(arguments: Arguments, likelihood: str, units, format: Any, latent_dim: int, given: Any = None) -> Design:
     """Return what the models are built from, for columns with these means and standard deviations."""
     if units is not None:
         mean, std = units
         units = format.shifted(mean).astype(np.float32), std.astype(np.float32)
-    return Design.of(arguments, likelihood, format, latent_dim, units)
+    return Design.of(arguments, likelihood, format, latent_dim, units, given)
 
 
 def format_of(estimator: Any, reading: Reading, units) -> MatrixFormat:

@@ -5,6 +5,7 @@ import numpy as np
 from aevb.data.checks import warn_about_empty_rows
 from aevb.data.weights import read_weights
 from aevb.fitted import likelihoods
+from aevb.models import Datapoint
 from aevb.training.weights import weighted_mean
 from aevb.vae.base import ModelEstimator
 from aevb.vae.checks import has_a_bound
@@ -15,7 +16,7 @@ class ScoreMethods(ModelEstimator):
     """Estimators that score rows by their fitted model."""
 
     @available_if(has_a_bound)
-    def score_samples(self, X, *, num_samples=None):
+    def score_samples(self, X, y=None, *, num_samples=None):
         """Return the estimated lower bound on log p(x) for each row of X, in nats.
 
         It is estimator B if ``estimator_`` is ``"sgvb-b"``, else A, also for a model trained with another bound. The
@@ -28,13 +29,15 @@ class ScoreMethods(ModelEstimator):
 
         Args:
             X: (n, D), with NaN for missing values.
+            y: What the rows are conditioned on, of a conditional model: the bound is then on log p(x|y). Ignored
+                otherwise.
             num_samples: L; None for the model's own.
 
         Returns:
             (n,).
         """
-        X = self._check_new_data(X, may_miss=True)
-        warn_about_empty_rows(X)
+        X = self._check_rows_given(X, y, may_miss=True)
+        warn_about_empty_rows(Datapoint.of(X).values)
         num_samples = self._arguments().num_samples if num_samples is None else num_samples
         terms = likelihoods.lower_bound_terms(self.model_, X, num_samples, progress=self._shows_progress)
         return terms.lower_bound.astype(np.float64)
@@ -47,20 +50,22 @@ class ScoreMethods(ModelEstimator):
 
         Args:
             X: (n, D), with NaN for missing values.
-            y: Ignored.
+            y: See `score_samples`.
             sample_weight: (n,), weights of the rows in the average, at least 0; None if they are equal.
             num_samples: L; None for the model's own.
         """
-        bounds = self.score_samples(X, num_samples=num_samples)
+        bounds = self.score_samples(X, y, num_samples=num_samples)
         return weighted_mean(bounds, None if sample_weight is None else read_weights(sample_weight, len(bounds)))
 
-    def log_likelihood(self, X, *, method="importance", num_samples=1000, random_state=None, **options):
+    def log_likelihood(self, X, y=None, *, method="importance", num_samples=1000, random_state=None, **options):
         """Estimate log p(x) for each row of X, in nats, with standard errors.
 
         For a row with missing values (NaN) it is log p(observed values): the missing ones are integrated out.
 
         Args:
             X: (n, D), with NaN for missing values.
+            y: What the rows are conditioned on, of a conditional model: the result is then log p(x|y). Ignored
+                otherwise.
             method: ``"importance"`` (needs an encoder), ``"laplace"`` (importance sampling around each row's own modes:
                 slower, and better unless the encoder is very good), ``"hmc"`` (the estimator of the paper's appendix D,
                 for up to 4 latent variables), ``"ais"`` (annealed importance sampling), or ``"quadrature"`` (1 or 2
@@ -73,8 +78,8 @@ class ScoreMethods(ModelEstimator):
             :class:`aevb.inference.result.LogLikelihood` with ``values``, ``std_errors`` and ``diagnostics``.
             Reasons not to trust it are in its ``warnings``, and are issued as Python warnings.
         """
-        X = self._check_new_data(X, may_miss=True)
-        warn_about_empty_rows(X)
+        X = self._check_rows_given(X, y, may_miss=True)
+        warn_about_empty_rows(Datapoint.of(X).values)
         setting = {"method": method, "num_samples": num_samples, "random_state": random_state}
         setting |= {"progress": self._shows_progress, "options": options}
         return likelihoods.log_likelihood(self.model_, X, **setting)
@@ -98,5 +103,6 @@ class ScoreMethods(ModelEstimator):
         Raises:
             ValueError: The likelihood is not a density of real numbers, or the data are too large for the comparison.
         """
+        self._refuse_given("compare")
         train, test = self._check_new_data(train, "train"), self._check_new_data(test, "test")
         return likelihoods.compare(self.model_, train, test, method=method, num_samples=num_samples)

@@ -88,6 +88,11 @@ def learn_batch(stream: Stream, design: Design, model: FittedModel, X: np.ndarra
 
 def check_first_batch(X: Any, arguments: Arguments) -> None:
     """Refuse a table as the first batch: its few rows would decide kinds, labels and units for all others."""
+    if arguments.option("conditional", False):
+        raise ValueError(
+            "partial_fit: with conditional=True the labels and units of y are learned from many rows: call fit(X, y) "
+            "with the first of them, then partial_fit."
+        )
     if arguments.decoder is None and as_table(X, arguments.likelihood) is not None:
         raise ValueError(
             "partial_fit: X is a table, with missing entries or columns of different kinds. Kinds, labels and units "
@@ -123,7 +128,7 @@ def continued(model: FittedModel, arguments: Arguments) -> tuple[FittedModel, De
     """Return a model with the present arguments' learning rate, and its design, whose units are not needed again."""
     if arguments.learning_rate is not None:
         model = replace(model, record=replace(model.record, learning_rate=arguments.learning_rate))
-    return model, design_for(arguments, model.likelihood, None, model.format, model.latent_dim)
+    return model, design_for(arguments, model.likelihood, None, model.format, model.latent_dim, model.given)
 
 
 def _numbered(trained: Trained, history):

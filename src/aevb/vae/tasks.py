@@ -97,6 +97,7 @@ class TaskMethods(ScoreMethods):
         Returns:
             (n, D), or with `num_draws` a :class:`aevb.tasks.Completion`.
         """
+        self._refuse_given("super_resolve")
         self._check_matrix("super_resolve")
         check_options("super_resolve", options, sampling_options, NUM_MODELS)
         X = read_array(X_low, "X_low")
@@ -117,6 +118,7 @@ class TaskMethods(ScoreMethods):
             num: Number of steps, both ends included.
             path: ``"linear"``, or ``"sphere"``, which keeps the distance from the origin.
         """
+        self._refuse_given("interpolate")
         check_path_options(num, path)
         rows = [self._check_new_data(_as_row(row, name), name) for name, row in (("start", start), ("end", end))]
         means = latent_space.interpolate(self.model_, np.concatenate(rows), num, path)
@@ -136,6 +138,7 @@ class TaskMethods(ScoreMethods):
             KL(q(z_j|x) || p(z_j)) in nats; without an encoder, or if latent variables are not independent, the
             variance of the posterior means. Of a table, ``means`` is a list of J tables.
         """
+        self._refuse_given("traverse")
         check_parameter("num", num, kind=int, low=2)
         check_parameter("reach", reach, kind=float, above=0)
         X = self._check_new_data(X)
@@ -153,7 +156,7 @@ class TaskMethods(ScoreMethods):
         Returns:
             (size * size, D), row by row from the top left; z_1 grows to the right, z_2 upwards.
         """
-        check_is_fitted(self)
+        self._refuse_given("manifold")
         check_parameter("size", size, kind=int, low=1)
         means = latent_space.manifold(self.model_, size)
         return self._as_rows(means) if self.model_.is_table else means
@@ -178,6 +181,7 @@ class TaskMethods(ScoreMethods):
             :class:`Ranking`: ``order``, the row indices, the most anomalous first, and ``scores``, minus log p(x) or
             minus its bound.
         """
+        self._refuse_given("rank_anomalies")
         if method == "bound":
             found = ranking(self.score_samples(X, num_samples=num_samples, **options))
         else:

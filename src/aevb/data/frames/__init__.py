@@ -4,7 +4,7 @@ from aevb.data.frames.column_format import ColumnFormat
 from aevb.data.frames.containers import is_frame
 from aevb.data.frames.detection import COLUMN_KINDS, as_table, frame_of
 from aevb.data.frames.files import read_frame
-from aevb.data.frames.format import TableFormat
+from aevb.data.frames.format import TableFormat, unknown_labels
 from aevb.data.frames.given import read_given
 from aevb.data.frames.likelihoods import KINDS, read_kind
 
@@ -19,4 +19,5 @@ __all__ = [
     "read_frame",
     "read_given",
     "read_kind",
+    "unknown_labels",
 ]

@@ -110,9 +110,9 @@ def read_cells(series: Any, name: str) -> Cells:
     if isinstance(dtype, nw.Categorical | nw.Enum):
         categories, is_ordered = _categories(series)
         storage = Storage(TEXT, kind, native, categories=categories, is_ordered=is_ordered)
-        return _object_cells(series.to_numpy(), name, missing, storage)
+        return object_cells(series.to_numpy(), name, missing, storage)
     if isinstance(dtype, nw.String | nw.Object):
-        return _object_cells(series.to_numpy(), name, missing, Storage(TEXT, kind, native))
+        return object_cells(series.to_numpy(), name, missing, Storage(TEXT, kind, native))
     return Cells(name, np.empty(len(missing), object), missing, Storage(OTHER, kind, native))
 
 
@@ -171,7 +171,7 @@ def _time_cells(values, name, missing, storage):
     return Cells(name, np.where(missing, 0, values.astype(np.int64)), missing, storage)
 
 
-def _object_cells(values, name, missing, storage):
+def object_cells(values, name, missing, storage):
     """Return entries that may be any Python objects, after a look at their types."""
     found = {}  # a row for each group
     for type_, row in _first_rows(values, missing):

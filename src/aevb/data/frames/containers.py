@@ -10,6 +10,7 @@ import numpy as np
 
 from aevb.data.frames.cells import BOOLEAN, DATE, DURATION, NUMBER, Storage
 from aevb.data.frames.matrix_frame import MatrixColumn, MatrixFrame
+from aevb.data.frames.values_frame import ValuesFrame
 from aevb.errors import WrongTypeError, shown
 
 CONTAINERS = ("pandas", "polars", "pyarrow")
@@ -34,6 +35,8 @@ def open_frame(X: Any) -> Any:
     """
     if isinstance(X, np.ndarray):
         return MatrixFrame(X)
+    if isinstance(X, ValuesFrame):
+        return X
     if nw.dependencies.is_polars_lazyframe(X):
         raise WrongTypeError("X is a lazy frame, whose rows are not computed yet. Give X.collect().")
     if not nw.dependencies.is_into_dataframe(X):
@@ -64,7 +67,7 @@ def container_of(frame: Any) -> str:
 
 def series_of(frame: Any) -> dict[str, Any]:
     """Return the columns of a frame by their names as text."""
-    if isinstance(frame, MatrixFrame):
+    if isinstance(frame, MatrixFrame | ValuesFrame):
         return frame.cells()
     return {str(name): frame[:, place] for place, name in enumerate(frame.columns)}
 

@@ -13,6 +13,7 @@ from aevb.data.frames.column_format import ColumnFormat
 from aevb.data.frames.kinds import decide, facts_of
 from aevb.data.frames.likelihoods import AUTO, DROP, requested_kinds
 from aevb.data.frames.matrix_frame import MatrixFrame
+from aevb.data.frames.stored import LABELS
 from aevb.models import Conversion, MatrixFormat, Numbers
 from aevb.models.column import Column
 
@@ -266,3 +267,14 @@ def _check_names(names):
     for name in names:
         if not isinstance(name, str | int):
             raise ValueError(f"X has a column of the name {name!r}; names must be text or whole numbers. Rename it.")
+
+
+def unknown_labels(table: TableFormat, frame: Any) -> dict[str, list]:
+    """Return the labels of a table that were not there in training, by column; columns without any are left out."""
+    series = containers.series_of(containers.open_frame(frame))
+    found: dict[str, list] = {}
+    for column in table.columns:
+        if column.column.family in LABELS and column.name in series:
+            present = dict.fromkeys(read_cells(series[column.name], column.name).observed.tolist())
+            found[column.name] = [label for label in present if label not in column.levels]
+    return {name: labels for name, labels in found.items() if labels}

@@ -1,0 +1,107 @@
+"""Models conditioned on labels or covariates: how networks read them, and networks that do."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from aevb.models.column import Column
+from aevb.models.conditionals import conditional
+from aevb.models.datapoint import Datapoint
+from aevb.models.generative import GenerativeModel
+from aevb.models.recognition import RecognitionModel
+from aevb.models.table import features, num_features
+from aevb.networks import MLP
+
+
+class Covariates(eqx.Module):
+    """Stored numbers of columns, read as the features that networks get of what a row is conditioned on.
+
+    Args:
+        columns: The columns, or their descriptions.
+        has_missing: Whether NaN marks missing entries, of which the networks are told.
+
+    Example:
+        >>> digit = Covariates([Column("digit", "categorical", num_levels=3)])
+        >>> digit(np.array([[2.0]]))[0].tolist()
+        [[0.0, 0.0, 1.0]]
+    """
+
+    columns: tuple[Column, ...] = eqx.field(static=True)
+    has_missing: bool = eqx.field(static=True)
+
+    def __init__(self, columns: Iterable[Column | Mapping[str, Any]], has_missing: bool = False):
+        self.columns = tuple(c if isinstance(c, Column) else Column.from_description(c) for c in columns)
+        self.has_missing = has_missing
+
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return num_features(self.columns, self.has_missing)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether a training step sees binary draws: never."""
+        return False
+
+    def __call__(self, stored: Any, xp: Any = jnp) -> tuple[Any, Any]:
+        """Return the features (..., F) of stored numbers (..., D); they say themselves what is missing."""
+        values = jnp.asarray(stored, jnp.result_type(float))
+        found = features(Datapoint(values, ~jnp.isnan(values)), self.columns, self.has_missing)
+        return (np.asarray(found) if xp is np else found), None
+
+    def describe(self) -> dict[str, Any]:
+        """Return a description that can be written as JSON."""
+        columns = [column.describe() for column in self.columns]
+        return {"kind": "covariates", "columns": columns, "has_missing": self.has_missing}
+
+
+def with_covariates(models: tuple[Any, Any], size: int, *, prior: bool = False) -> tuple[Any, Any]:
+    r"""Return models whose networks also read F features of what a row is conditioned on, all parameters zero.
+
+    .. math:: p(x, z | y) = p(z)\, p(x | z, y) \quad \text{or} \quad p(z | y)\, p(x | z, y), \qquad q(z | x, y)
+
+    Args:
+        models: The standard pair (generative, recognition), whose networks are MLPs.
+        size: F.
+        prior: Whether p(z|y) is learned: a Gaussian by a network like the decoder's, N(0, I) at first.
+            Otherwise z does not depend on y.
+
+    Example:
+        >>> from aevb.models import standard_models
+        >>> generative, recognition = with_covariates(standard_models(4, 2, (5,), "bernoulli"), 3)
+        >>> generative.decoder(jnp.zeros(2), jnp.zeros(3)).event_shape
+        (4,)
+        >>> recognition(Datapoint(jnp.zeros(4), given=jnp.zeros(3))).event_shape
+        (2,)
+    """
+    generative, recognition = models
+    network = _network(generative.decoder)
+    latent_dim = network.in_size
+    p = generative.prior
+    if prior:
+        hidden = [layer.weight.shape[0] for layer in network.layers[:-1]]
+        p = conditional(size, hidden, latent_dim, network.activation, family="gaussian")
+    return (
+        GenerativeModel(p, _wider(generative.decoder, size)),
+        RecognitionModel(_wider(recognition.encoder, size)),
+    )
+
+
+def _network(part):
+    """Return the network of an encoder or decoder."""
+    return getattr(part, "conditional", part).network
+
+
+def _wider(part, size):
+    """Return an encoder or decoder whose network has this many inputs more."""
+    network = _network(part)
+    if not isinstance(network, MLP):
+        raise TypeError(
+            f"{type(network).__name__}: only multi-layer perceptrons can be conditioned. Use network='mlp'."
+        )
+    hidden = [layer.weight.shape[0] for layer in network.layers[:-1]]
+    wider = MLP(network.in_size + size, hidden, network.out_size, network.activation)
+    return eqx.tree_at(_network, part, wider)
