@@ -119,11 +119,7 @@ class FittedModel:
         """Return rows of data on the device, with what they are conditioned on, if anything."""
         if self.given is None:
             return Source(*self.format.store(X))
-        return self.source_given(*self.format.store(X.values), X.given)
-
-    def source_given(self, stored: Any, conversion: Conversion, given: np.ndarray) -> Source:
-        """Return stored rows on the device, together with stored rows of what they are conditioned on."""
-        return given_source(Source(stored, conversion), self.given, given)
+        return given_source(Source(*self.format.store(X.values)), self.given, X.given)
 
     def with_holes(self, X: Any) -> np.ndarray:
         """Return which rows of the data have missing values that the encoder cannot read, (n,)."""

