@@ -1,6 +1,7 @@
 """Coding and generation as methods of an estimator."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpyro.distributions import Distribution
