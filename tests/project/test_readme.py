@@ -1,3 +1,4 @@
+import os
 import re
 import shlex
 from pathlib import Path
@@ -54,9 +55,10 @@ def test_examples_of_all_tasks(tmp_path, monkeypatch):
     """The first page creates the model; the others load it, and each writes the pictures that it shows."""
     monkeypatch.chdir(tmp_path)
     run_examples("docs/tasks/index.md")
-    pages = sorted(path for path in (ROOT / "docs/tasks").glob("*.md") if path.name != "index.md")
+    without_pictures = {"index.md", "topics.md"}
+    pages = sorted(path for path in (ROOT / "docs/tasks").glob("*.md") if path.name not in without_pictures)
     found = {page.stem: run_examples(page) for page in pages}
-    assert len(found) == 8
+    assert {"impute", "denoise", "anomalies", "tables"} <= set(found)
     for page in pages:
         shown = re.findall(r"!\[[^]]*\]\(([a-z-]+\.png)\)", page.read_text(encoding="utf-8"))
         assert shown
@@ -69,6 +71,13 @@ def test_examples_of_all_tasks(tmp_path, monkeypatch):
     names = found["denoise"]
     assert np.mean((names["found"] - names["clean"]) ** 2) < np.mean((names["noisy"] - names["clean"]) ** 2) / 3
     assert set(found["anomalies"]["ranking"].order[:5]) == set(range(5))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("AEVB_DATA" not in os.environ, reason="needs 20 Newsgroups; AEVB_DATA is not set")
+def test_examples_of_topics():
+    names = run_examples("docs/tasks/topics.md", {r"max_epochs=\d+": "max_epochs=3"})
+    assert len(names["vae"].topics(names["vectorizer"].get_feature_names_out())) == 20
 
 
 @pytest.mark.slow

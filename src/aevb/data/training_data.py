@@ -1,6 +1,5 @@
 """Turn everything that `fit` accepts as data (arrays, files, streams of batches) into feeds for the training loop."""
 
-import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,7 +35,6 @@ from aevb.training.feed import RowNames
 from aevb.training.progress import ShareDone
 from aevb.training.source import Rows
 
-_LOG = logging.getLogger("aevb.table")
 IN_MEMORY_BYTES = 2**28  # files up to this size are simply loaded
 MAX_HELD_OUT = 10_000  # rows held out of larger data
 
@@ -127,7 +125,6 @@ def _from_frame(estimator, frame, request, key):
     """Return the rows of a table with mixed columns, as stored numbers."""
     table = TableFormat.learn(frame, request.likelihood, request.missing)
     set_table_columns(estimator, table)
-    _LOG.info("%s", table)
     return table_data(table, table.encode(frame), request, key)
 
 

@@ -25,7 +25,7 @@ from aevb.training import Resident
 from aevb.vae.checks import check_feed, check_held_out, check_settings, check_weighted, learns_from_batches
 from aevb.vae.codes import CodingMethods
 from aevb.vae.conventions import available_if, unchanged_on_error
-from aevb.vae.fitting import Fitting, Keys, checkpoints_for, format_of
+from aevb.vae.fitting import Fitting, Keys, checkpoints_for, format_of, show_columns
 from aevb.vae.streaming import Stream, check_batch, check_first_batch, continued, first_model, learn_batch
 from aevb.vae.tasks import TaskMethods
 from aevb.vae.topics import TopicMethods
@@ -191,6 +191,8 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
             check_feed(self._learner_kind, data.feed.num_rows, isinstance(data.feed, Resident))
             check_held_out(arguments, data.feed)
             checkpoints = checkpoints_for(arguments, data.feed, checkpoint, checkpoint_seconds)
+            if data.table is not None:
+                show_columns(data.table, self._shows_progress)
             format = data.table or format_of(self, data.reading, data.units)
             condition = None if given is None else given.format
             fitting = Fitting(arguments, data, format, seed(), keys(), self._shows_progress, condition)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from aevb.data.frames import AS_ASKED, TableFormat
 from aevb.data.reading import Reading, column_names
 from aevb.data.training_data import TrainingData, offset_for
 from aevb.estimators import name_of
@@ -27,6 +28,7 @@ from aevb.training.progress import tell
 from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
 
 _LIKELIHOOD_LOG = logging.getLogger("aevb.likelihood")
+_TABLE_LOG = logging.getLogger("aevb.table")
 NEW_ARGUMENTS = ("network", "missing", "conditional")  # since checkpoints were first written
 LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 
@@ -226,6 +228,23 @@ def format_of(estimator: Any, reading: Reading, units) -> MatrixFormat:
     names = None if columns is None else tuple(map(str, columns))
     offset, from_frame = offset_for(reading, units), estimator._learned_from_a_frame
     return MatrixFormat(int(estimator.n_features_in_), names, reading.scale, offset, from_frame)
+
+
+def show_columns(table: TableFormat, shows_progress: bool) -> None:
+    """Show the kinds of a table's columns; where nothing is shown, warn about those that are left out."""
+    if _TABLE_LOG.isEnabledFor(logging.INFO):
+        _TABLE_LOG.info("%s", table)
+        return
+    tell(shows_progress, str(table))
+    omitted = [f"{column.name!r} is {column.reason}" for column in table.left_out if column.reason != AS_ASKED]
+    if omitted and not shows_progress:
+        warnings.warn(
+            f"X: the model does not learn {len(omitted)} of {len(table.names)} columns: {'; '.join(omitted)}. "
+            'To learn one, give its kind: likelihood={"name": "categorical"}. With the kind "drop" it is left out '
+            "without this warning.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _notes(checkpoints: Checkpoints | None) -> dict:

@@ -6,9 +6,10 @@ from aevb.data.frames.detection import COLUMN_KINDS, as_table, frame_of
 from aevb.data.frames.files import read_frame
 from aevb.data.frames.format import TableFormat, unknown_labels
 from aevb.data.frames.given import read_given
-from aevb.data.frames.likelihoods import KINDS, read_kind
+from aevb.data.frames.likelihoods import AS_ASKED, KINDS, read_kind
 
 __all__ = [
+    "AS_ASKED",
     "COLUMN_KINDS",
     "KINDS",
     "ColumnFormat",

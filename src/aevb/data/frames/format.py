@@ -11,7 +11,7 @@ from aevb.data.frames import containers
 from aevb.data.frames.cells import read_cells
 from aevb.data.frames.column_format import ColumnFormat
 from aevb.data.frames.kinds import decide, facts_of
-from aevb.data.frames.likelihoods import AUTO, DROP, requested_kinds
+from aevb.data.frames.likelihoods import AS_ASKED, AUTO, DROP, requested_kinds
 from aevb.data.frames.matrix_frame import MatrixFrame
 from aevb.data.frames.stored import LABELS
 from aevb.models import Conversion, MatrixFormat, Numbers
@@ -94,7 +94,7 @@ class TableFormat:
         for place, (name, column) in enumerate(series.items()):
             if requested[name] == DROP:
                 share = float(read_cells(column, name).missing.mean())
-                left_out.append(LeftOut(name, "left out, as asked for", share, place))
+                left_out.append(LeftOut(name, AS_ASKED, share, place))
                 continue
             facts = facts_of(read_cells(column, name))
             decision = decide(facts, requested[name], is_for_all=not isinstance(likelihood, Mapping))

@@ -7,6 +7,7 @@ from aevb.errors import did_you_mean, no_column, shown
 
 DROP = "drop"
 AUTO = "auto"
+AS_ASKED = "left out, as asked for"
 # What users can write, and what it means.
 KINDS = {
     "gaussian": "real numbers",
