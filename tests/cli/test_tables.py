@@ -183,9 +183,12 @@ def test_evaluate_and_report_use_the_held_out_rows(folder, capsys, monkeypatch):
     (folder / "first.html").replace(folder / "report.html")
 
 
-def test_there_is_no_interactive_page_of_a_table_yet(folder, capsys):
-    assert run(["explore", str(folder)]) == 2
-    assert "a model of a table whose columns have different kinds" in capsys.readouterr().err
+@pytest.mark.thorough
+def test_the_interactive_page_of_a_table_is_linked_from_its_report(folder, capsys):
+    assert run(["explore", str(folder), "--no-open", "--rows", "20"]) == 0
+    assert "The interactive page is" in capsys.readouterr().out
+    assert '<a href="explorer.html">' in (folder / "report.html").read_text(encoding="utf-8")
+    (folder / "explorer.html").unlink()
 
 
 @pytest.mark.thorough

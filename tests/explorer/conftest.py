@@ -213,3 +213,84 @@ def visit(browser):
     yield start
     for one, path in visits:
         one.close(path)
+
+
+# ---- tables of mixed columns -----------------------------------------------------------------------------------------
+
+LABELS = (HOSTILE, "'\"&amp;", "<b>three</b>", "4")
+
+
+def people(num_rows=160, seed=0, holes=0.1):
+    """Return a frame with a column of each family, missing entries, and hostile names and labels."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    age = np.round(rng.normal(45, 12, num_rows))
+    group = rng.choice(4, num_rows, p=[0.4, 0.3, 0.2, 0.1])
+    frame = pd.DataFrame(
+        {
+            "age": age,
+            HOSTILE: np.array(LABELS, object)[group],
+            "sex": rng.choice(["F", "M"], num_rows),
+            "income": np.exp(rng.normal(8 + age / 40, 0.5)),
+            "share": rng.beta(2, 3, num_rows),
+            "visits": rng.poisson(2.5, num_rows),
+            "purchases": rng.negative_binomial(0.6, 0.02, num_rows),
+            "grade": rng.choice(5, num_rows) / 2,
+            "error": rng.standard_t(2.5, num_rows),
+            "joined": pd.Timestamp("2015-03-01") + pd.to_timedelta(rng.integers(0, 3000, num_rows), "D"),
+            "country": np.array([f"country {k}" for k in range(12)], object)[rng.integers(0, 12, num_rows)],
+        }
+    )
+    for name in ("age", HOSTILE, "sex", "purchases", "joined"):
+        frame.loc[rng.random(num_rows) < holes, name] = None
+    return frame
+
+
+KINDS = {
+    "age": "gaussian", HOSTILE: "categorical", "sex": "binary", "income": "lognormal", "share": "bounded",
+    "visits": "poisson", "purchases": "negative-binomial", "grade": "ordinal", "error": "student-t",
+}  # fmt: skip
+
+
+def random_table(frame=None, *, seed=0, likelihood=None, **arguments):
+    """Return a model of a table with random parameters, and its data as those of a run."""
+    from aevb.data.frames import TableFormat
+    from aevb.fitted.design import Design
+
+    frame = people() if frame is None else frame
+    arguments = {"latent_dim": 2, "hidden": (12,), "activation": "tanh", "progress": False} | arguments
+    vae = VAE(**arguments)
+    vae._check_parameters()
+    table = TableFormat.learn(frame, KINDS if likelihood is None else likelihood, vae.missing)
+    models = Design.of(vae._arguments(), "table", table, vae.latent_dim).models(jax.random.key(0))
+    parameters, constants, skeleton = split(models)
+    generator = np.random.default_rng(seed)
+
+    def draw(leaf):
+        return jax.device_put(np.float32(0.6 * generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1])))
+
+    models = join(jax.tree.map(draw, parameters), constants, skeleton)
+    model = FittedModel(*models, table, arguments=vae._arguments(), likelihood="table", latent_dim=vae.latent_dim)
+    rows = table.encode(frame)
+    dataset = Dataset("people", frame, None, None, HOSTILE, columns=tuple(map(str, frame.columns)))
+    run_data = RunData(dataset, frame, None, rows[20:], rows[:20], None, None, "test", "none", len(rows) - 20)
+    return model, run_data
+
+
+@pytest.fixture(scope="session")
+def mixed(tmp_path_factory):
+    """The page of a table of mixed columns with missing entries and hostile names and labels; and its model."""
+    model, run_data = random_table(latent_dim=3)
+    path = tmp_path_factory.mktemp("mixed") / "explorer.html"
+    return write_page(path, model, run_data, name=HOSTILE), model, run_data
+
+
+@pytest.fixture(scope="session", name="random_table")
+def _random_table():
+    return random_table
+
+
+@pytest.fixture(scope="session", name="people")
+def _people():
+    return people

@@ -31,7 +31,7 @@ MORE_SPECS = [
 ]
 IN_THE_PAGE = """
 async ([description, table, text, X, Z, epsilon]) => {
-  const model = new explorer.Model(description, await explorer.readArrays(table, text));
+  const model = explorer.makeModel(description, await explorer.readArrays(table, text));
   const flat = (rows) => Float32Array.from(rows.flat(2));
   const q = model.encode(flat(X)), p = model.decode(flat(Z));
   const bounds = X.map((x, i) => explorer.lowerBound(model, flat([x]), flat(epsilon[i])));
@@ -132,7 +132,7 @@ def test_completions_are_draws_from_the_posterior(calculator, random_vae):
     table, text = pack(model_arrays(vae.model_))
     draws = calculator.evaluate(
         """async ([description, table, text, x, missing]) => {
-          const model = new explorer.Model(description, await explorer.readArrays(table, text));
+          const model = explorer.makeModel(description, await explorer.readArrays(table, text));
           const draws = [];
           for (let seed = 0; seed < 300; seed++) {
             const job = new explorer.Completer(model, Float32Array.from(x), Uint8Array.from(missing), 0, { seed });

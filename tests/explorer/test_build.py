@@ -44,11 +44,14 @@ def test_the_page_allows_itself_only_its_own_script_and_style(digits_page):
     )
 
 
-def test_names_and_labels_stay_text(table_page):
-    page = table_page.read_text(encoding="utf-8")
+@pytest.mark.parametrize("kind", ["numbers", "mixed"])
+def test_names_and_labels_stay_text(table_page, mixed, kind):
+    page = (table_page if kind == "numbers" else mixed[0]).read_text(encoding="utf-8")
     facts = json.loads(re.search(r'id="facts">(.*?)</script>', page, re.DOTALL)[1])
     hostile = "</script><img src=x onerror=alert(1)><!-- <script>"
-    assert facts["title"] == facts["name"] == facts["data"]["columns"][1] == hostile
+    assert facts["title"] == facts["name"] == facts["data"]["fields"][1]["name"] == hostile
+    if kind == "mixed":
+        assert hostile in facts["data"]["fields"][1]["levels"]
     assert page.count("<script") == 3
     assert "<img" not in page
 

@@ -27,8 +27,9 @@ def explore(
 ) -> None:
     """Create explorer.html, one file that contains the model, and open it in the browser.
 
-    Drag through the latent plane, draw something to see q(z|x) and the bound, erase a part to see it completed. The
-    file needs no server and no network, so it can be shared by mail.
+    Drag through the latent plane, draw something to see q(z|x) and the bound, erase a part to see it completed. Of a
+    table, set some columns to see what the model expects of the others. The file needs no server and no network, so it
+    can be shared by mail.
 
     Args:
         run: Folder of the run.

@@ -3,8 +3,10 @@
 from typing import Any
 
 import numpy as np
+from numpyro.distributions import Normal
 
 from aevb.explorer.arrays import as_half
+from aevb.explorer.columns import describe_columns
 from aevb.fitted import FittedModel
 from aevb.models import LIKELIHOODS, named_leaves, split
 
@@ -21,11 +23,6 @@ def check_explorable(model: FittedModel) -> None:
     Raises:
         NotExplorableError: The message says why, and what the page can run.
     """
-    if model.is_table:
-        raise NotExplorableError(
-            "this is a model of a table whose columns have different kinds or missing entries, which the page cannot "
-            "show yet. The report shows its columns and its latent space."
-        )
     own = model.arguments.own_parts
     if own:
         raise NotExplorableError(
@@ -43,6 +40,18 @@ def check_explorable(model: FittedModel) -> None:
             f"this model has posterior={posterior!r}, but the page can only draw posterior='gaussian' (with any "
             "likelihood, hidden layers, activation and learner)."
         )
+    if not _has_standard_prior(model):
+        raise NotExplorableError(
+            f"this model has prior={model.arguments.prior!r}, but the page can only run models with the prior N(0, I)."
+        )
+
+
+def _has_standard_prior(model):
+    """Whether p(z) is N(0, I)."""
+    prior = getattr(model.generative.latent_distribution(), "base_dist", None)
+    if not isinstance(prior, Normal):
+        return False
+    return bool(np.all(np.asarray(prior.loc) == 0) and np.all(np.asarray(prior.scale) == 1))
 
 
 def has_encoder(model: FittedModel) -> bool:
@@ -62,6 +71,7 @@ def describe(model: FittedModel) -> dict[str, Any]:
         "learner_name": model.learner.title,
         "has_encoder": has_encoder(model),
         "has_weight_posterior": model.learner.has_weight_posterior,
+        "table": describe_columns(model) if model.is_table else None,
     }
 
 
@@ -73,4 +83,8 @@ def model_arrays(model: FittedModel) -> dict[str, np.ndarray]:
     """
     parameters, constants, _ = split((model.point_generative, model.encoder))
     leaves = {name: np.asarray(leaf) for name, leaf in named_leaves({"parameters": parameters, "constants": constants})}
-    return {name: as_half(leaf) if leaf.ndim == 2 else leaf.astype(np.float32) for name, leaf in leaves.items()}
+    return {
+        name: as_half(leaf) if leaf.ndim == 2 else leaf.astype(np.float32)
+        for name, leaf in leaves.items()
+        if ".decoder.shared[" not in name  # of the columns of a table: these are in the description
+    }

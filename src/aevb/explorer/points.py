@@ -10,6 +10,7 @@ from aevb.data.run_data import RunData
 from aevb.estimators import analytic_kl
 from aevb.explorer.active import MAX_ROWS_WITHOUT_ENCODER, active_latents, evenly
 from aevb.explorer.arrays import as_half
+from aevb.explorer.fields import describe_fields
 from aevb.explorer.model import has_encoder
 from aevb.fitted import FittedModel, coding, likelihoods
 from aevb.models import LIKELIHOODS
@@ -36,14 +37,15 @@ def choose_points(model: FittedModel, run_data: RunData, most: int | None = None
     """
     rows, labels, num_held_out = _rows(model, run_data, most)
     codes = np.asarray(coding.posterior_means(model, rows), np.float32)  # (n, J)
-    values = model.matrix.as_read(rows)
+    values, shape = model.matrix.as_read(rows), run_data.dataset.image_shape
+    means, stds = _columns(model, values)
     center, directions, variances = _principal_axes(codes)
     carried, kind = _carried(model, rows, codes)
     arrays = {
         "rows": _compact(model, model.matrix.shifted(rows)),
         "codes": codes,
-        "column_means": values.mean(axis=0).astype(np.float32),
-        "column_stds": values.std(axis=0).astype(np.float32),
+        "column_means": means,
+        "column_stds": stds,
         "pca_center": center,
         "pca_directions": directions,
     }
@@ -59,13 +61,30 @@ def choose_points(model: FittedModel, run_data: RunData, most: int | None = None
         "carried_kind": kind,
         "active": active_latents(model, run_data).is_active.tolist(),
         "pca_variances": [float(value) for value in variances],
-        "range": _range(values if model.matrix.offset is None else rows),
-        "image_shape": run_data.dataset.image_shape,
+        "range": [0, 1] if shape is None else _range(values if model.matrix.offset is None else rows),
+        "image_shape": shape,
         "light_on_dark": run_data.dataset.light_on_dark,
-        "columns": [str(name) for name in run_data.dataset.columns or ()],
+        "fields": None if shape else describe_fields(model, values, run_data.dataset.columns or ()),
         "typical_bound": _typical_bound(model, rows),
     }
     return Points(facts, arrays)
+
+
+def _columns(model, values):
+    """Return a typical entry of each column, the mean or the most frequent label, and the standard deviations."""
+    if not model.is_table:
+        return values.mean(axis=0).astype(np.float32), values.std(axis=0).astype(np.float32)
+    means, stds = np.zeros((2, values.shape[1]), np.float32)
+    for place, column in enumerate(model.format.model_columns):
+        seen = values[~np.isnan(values[:, place]), place]
+        if not len(seen):
+            continue
+        stds[place] = seen.std()
+        if column.kind.is_standardized:
+            means[place] = seen.mean()
+        else:
+            means[place] = np.rint(seen.mean()) if column.kind.is_count else np.bincount(seen.astype(int)).argmax()
+    return means, stds
 
 
 def _range(values):
@@ -109,9 +128,9 @@ def _principal_axes(codes):
 
 def _carried(model, rows, codes):
     """Return the information in each latent variable: the average KL(q(z_j|x) || p(z_j)) in nats, or the variance."""
-    if not has_encoder(model):
+    if not has_encoder(model) or model.with_holes(rows).all():
         return codes.var(axis=0), "variance of the codes"
-    models = model.generative, model.recognition
+    models, rows = (model.generative, model.recognition), rows[~model.with_holes(rows)]
     return rowwise(_divergences, models, model.source(rows), np.arange(len(rows))).mean(axis=0), "nats"
 
 

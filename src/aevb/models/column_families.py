@@ -76,13 +76,9 @@ class Block:
 
     def at(self, outputs: Array, shared: dict[str, Array]) -> dist.Distribution:
         """Return the distribution for outputs (..., num_outputs); zeros give each column's own distribution."""
-        starts = self._starts
-        shifts = [
-            np.ravel(starts[name]) if name in starts else np.zeros(parameter.size(len(self.columns)))
-            for name, parameter in self.family.parameters.items()
-        ]
+        shifts = [np.ravel(self.shifts[name]) for name in self.family.parameters]
         outputs = outputs + jnp.asarray(np.concatenate(shifts), outputs.dtype)
-        shared = {name: raw + jnp.asarray(starts[name], raw.dtype) for name, raw in shared.items()}
+        shared = {name: raw + jnp.asarray(self.shifts[name], raw.dtype) for name, raw in shared.items()}
         return self.family.at(outputs, len(self.columns), **shared)
 
     @property
@@ -91,10 +87,12 @@ class Block:
         return None if self._facts.to_units is None else self._facts.to_units(self.columns)
 
     @cached_property
-    def _starts(self):
-        """Shifts of all parameters by name, (d,) or (d, K)."""
+    def shifts(self) -> dict[str, np.ndarray]:
+        """What is added to the real numbers behind each parameter, by name: (d,) or (d, K)."""
+        count = len(self.columns)
         of_columns = [self._facts.start(column, padded_levels(column)) for column in self.columns]
-        return {name: np.array([start[name] for start in of_columns]) for name in of_columns[0]}
+        starts = {name: np.array([start[name] for start in of_columns]) for name in of_columns[0]}
+        return {name: np.zeros(parameter.size(count)) for name, parameter in self.family.parameters.items()} | starts
 
 
 def padded_levels(column: Column) -> int:

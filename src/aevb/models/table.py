@@ -110,7 +110,7 @@ def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
     """
     x = Datapoint.of(x)
     values, observed = jnp.asarray(x.filled().values, jnp.result_type(float)), x.observed
-    layout = {name: np.array(pairs, int).reshape(-1, 2).T for name, pairs in _layout(columns).items()}
+    layout = {name: np.array(pairs, int).reshape(-1, 2).T for name, pairs in feature_layout(columns).items()}
     places = np.concatenate([place for place, _ in layout.values()])
     u = values[..., places]
     number, count, binary, category, order = jnp.split(
@@ -136,12 +136,18 @@ def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
 
 def num_features(columns: Sequence[Column], has_missing: bool) -> int:
     """Return the number of features of a row."""
-    return sum(map(len, _layout(columns).values())) + has_missing * len(columns)
+    return sum(map(len, feature_layout(columns).values())) + has_missing * len(columns)
 
 
-def _layout(columns):
-    """Return for each kind of feature the places of its columns and the levels, one pair per feature."""
-    layout: dict[str, list] = {"numbers": [], "counts": [], "binary": [], "categories": [], "orders": []}
+def feature_layout(columns: Sequence[Column]) -> dict[str, list[tuple[int, int]]]:
+    """Return for each kind of feature, in their order, the places of its columns and the levels: a pair per feature."""
+    layout: dict[str, list[tuple[int, int]]] = {
+        "numbers": [],
+        "counts": [],
+        "binary": [],
+        "categories": [],
+        "orders": [],
+    }
     for place, column in enumerate(columns):
         if column.kind.is_standardized:
             layout["numbers"].append((place, 0))

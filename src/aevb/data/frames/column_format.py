@@ -62,6 +62,11 @@ class ColumnFormat:
         return self.column.name
 
     @property
+    def days_per_tick(self) -> float:
+        """Of dates and durations, the length of the unit in which they are stored, in days."""
+        return 1.0 if self.storage.unit == "D" else 1 / (86400 * _PER_SECOND[self.storage.unit])
+
+    @property
     def is_missing(self) -> Column:
         """The binary column that says which entries of this one are missing."""
         return Column(f"{self.name} is missing", "bernoulli", start=(float(logit(self.missing)),))
@@ -140,8 +145,7 @@ class ColumnFormat:
             return np.full_like(std, np.nan)
         if self.column.family in COUNTS:
             return std
-        unit = self.storage.unit
-        days = self.step / (1 if unit == "D" else 86400 * _PER_SECOND[unit]) if self.storage.group in TIMES else 1.0
+        days = self.step * self.days_per_tick if self.storage.group in TIMES else 1.0
         return std * self.column.scale * days
 
     def storage_of(self, kept: Cells | None) -> Storage:

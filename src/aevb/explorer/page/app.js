@@ -1,7 +1,8 @@
 // What all parts of the page share: the model, the datapoints and the state.
 
 import { latentAxes, principalAxes } from "./basis.js";
-import { Model } from "./model.js";
+import { Field } from "./fields.js";
+import { makeModel } from "./model.js";
 import { makePainter } from "./paint.js";
 import { Random } from "./random.js";
 import { State } from "./state.js";
@@ -10,12 +11,15 @@ import { State } from "./state.js";
 /** @typedef {import("./basis.js").Basis} Basis */
 /** @typedef {import("./model.js").Gaussian} Gaussian */
 /** @typedef {import("./paint.js").Painter} Painter */
+/** @typedef {import("./palette.js").Labels} Labels */
+/** @typedef {import("./prediction.js").Prediction} Prediction */
+/** @typedef {{ labels: Labels, values: Float32Array | Float64Array | null }} Colouring what the colours of dots mean */
 /**
  * @typedef {object} DataFacts
  * @property {number[] | null} offset of the columns: the model's input is x minus this
  * @property {number} row_scale
  * @property {number} num_held_out
- * @property {import("./palette.js").Labels} labels
+ * @property {Labels} labels
  * @property {number[]} carried
  * @property {string} carried_kind
  * @property {boolean[]} active
@@ -23,7 +27,7 @@ import { State } from "./state.js";
  * @property {[number, number]} range
  * @property {[number, number] | null} image_shape
  * @property {boolean} light_on_dark
- * @property {string[]} columns
+ * @property {import("./fields.js").FieldFacts[] | null} fields the columns of a table; null for images
  * @property {number | null} typical_bound
  * @property {string} binarization
  */
@@ -37,6 +41,7 @@ import { State } from "./state.js";
  * @property {import("./arrays.js").Entry[]} arrays
  */
 
+const MOST_COLOURS = 20; // labels of a column that colours the plane
 export const NUM_EPSILON = 16; // L: draws of epsilon for the bound
 
 export class App {
@@ -47,7 +52,7 @@ export class App {
   constructor(facts, arrays) {
     this.facts = facts;
     this.data = facts.data;
-    this.model = new Model(facts.model, arrays);
+    this.model = makeModel(facts.model, arrays);
     this.J = this.model.latentDim;
     this.D = this.model.dataDim;
     this.codes = values(arrays, "codes"); // (n, J)
@@ -61,11 +66,16 @@ export class App {
       pca: principalAxes(values(arrays, "pca_directions"), values(arrays, "pca_center"), facts.data.pca_variances),
     };
     this.offset = facts.data.offset ?? new Array(this.D).fill(0);
+    /** @type {Field[]} the columns of a table; empty for images */
+    this.fields = (facts.data.fields ?? []).map((field, i) => new Field(field, i, this.model));
+    this.isTable = this.fields.length > 0;
     this.painter = makePainter(facts.data, this.offset, this.model.inUnitInterval, this.columns);
+    /** @type {Map<number, Colouring>} */
+    this.colourings = new Map();
     this.state = new State(this.startingValues());
-    /** Whether z follows the input x; not after it has been moved by hand. */
-    this.isFollowing = true;
-    /** @type {Gaussian | null} q(z|x) of the input, if nothing in it is missing */
+    /** @type {Prediction | null} what is expected of the columns of a table, given what is known */
+    this.prediction = null;
+    /** @type {Gaussian | null} q(z|x) of the input, if the encoder can read it */
     this.q = null;
     /** @type {Float32Array} its draws (L, J) */
     this.draws = new Float32Array(0);
@@ -78,6 +88,11 @@ export class App {
 
   get values() {
     return this.state.values;
+  }
+
+  /** Whether z follows the input x; not after it has been moved by hand. */
+  get isFollowing() {
+    return !this.values.isMoved;
   }
 
   get basis() {
@@ -103,7 +118,26 @@ export class App {
   /** @param {number} number */
   point(number) {
     const scale = this.data.row_scale;
-    return this.rows.slice(number * this.D, (number + 1) * this.D).map((value) => value * scale);
+    const row = this.rows.slice(number * this.D, (number + 1) * this.D);
+    return row.map((value, i) => (Number.isNaN(value) ? this.columns.means[i] : value * scale));
+  }
+
+  /**
+   * Which entries of a datapoint are missing.
+   * @param {number} number
+   */
+  gaps(number) {
+    const row = this.rows.subarray(number * this.D, (number + 1) * this.D);
+    return Uint8Array.from(row, (value) => Number(Number.isNaN(value)));
+  }
+
+  /**
+   * The row of a table in words, after a separator; nothing for images.
+   * @param {Float32Array} x
+   */
+  rowInWords(x) {
+    if (!this.isTable || this.D > 40) return "";
+    return `: ${this.fields.map((field, i) => `${field.name} ${field.cell(x[i])}`).join(", ")}`;
   }
 
   /** @param {number} number */
@@ -121,10 +155,15 @@ export class App {
    * @param {Partial<import("./state.js").Values>} patch
    */
   setInput(patch) {
-    this.state.set(patch);
-    this.isFollowing = true;
+    this.state.set({ ...patch, isMoved: false });
     const { x, missing } = this.values;
-    if (x && this.model.encoder && !missing.some(Boolean)) this.state.set({ z: this.model.encode(x).mu });
+    if (x && this.isEncodable) this.state.set({ z: this.model.encode(x, missing).mu });
+  }
+
+  /** Whether the encoder can read the input: all of it is known, or it has learned from incomplete rows. */
+  get isEncodable() {
+    const { x, missing } = this.values;
+    return x !== null && this.model.encoder !== null && (this.model.encodesMissing || !missing.some(Boolean));
   }
 
   /**
@@ -133,7 +172,20 @@ export class App {
    */
   pick(number) {
     this.state.set({ z: this.code(number) });
-    this.setInput({ x: this.point(number), source: number, missing: new Uint8Array(this.D), noise: 0 });
+    this.setInput({ x: this.point(number), source: number, missing: this.gaps(number), noise: 0 });
+  }
+
+  /**
+   * Use a row that is drawn from the model as the input.
+   * @param {number} seed
+   */
+  drawRow(seed) {
+    const random = new Random(seed);
+    const p = this.model.decode(random.normals(this.J));
+    const x = this.model.draw(p, random).map((value, i) => this.fields[i]?.valid(value) ?? value);
+    const missing = new Uint8Array(this.D);
+    this.fields.forEach(({ facts }, i) => facts.about !== undefined && x[i] === 1 && (missing[facts.about] = 1));
+    this.setInput({ x, source: null, missing, noise: 0 });
   }
 
   /**
@@ -141,19 +193,86 @@ export class App {
    * @param {Float32Array} z
    */
   moveTo(z) {
-    this.isFollowing = false;
-    this.state.set({ z });
+    this.state.set({ z, isMoved: true });
+  }
+
+  /**
+   * Whether a column of a table can colour the plane.
+   * @param {number} i
+   */
+  canColour(i) {
+    return i < this.fields.length && this.fields[i].levels.length <= MOST_COLOURS;
+  }
+
+  /**
+   * What the colours of the datapoints mean: a column of a table, or the labels.
+   * @param {number} [column] -1 for the labels
+   * @returns {Colouring}
+   */
+  colouring(column = this.values.colour) {
+    if (column < 0) return { labels: this.data.labels, values: this.labels };
+    let found = this.colourings.get(column);
+    if (!found) {
+      const field = this.fields[column];
+      const scale = this.data.row_scale;
+      const stored = Float64Array.from({ length: this.numPoints }, (_, k) => this.rows[k * this.D + column] * scale);
+      /** @type {Labels} */
+      const labels = field.hasLevels
+        ? { kind: "classes", names: field.levels }
+        : {
+            kind: "quantity",
+            range: [field.ends[0], field.ends[1]],
+            scale: field.scale.to,
+            text: (value) => field.number(value),
+          };
+      found = { labels, values: field.hasLevels ? stored : stored.map((u) => field.shown(u)) };
+      this.colourings.set(column, found);
+    }
+    return found;
+  }
+
+  /** The column with few labels that codes depend on most, to colour a plane without labels; -1 if there is none. */
+  tellingColumn() {
+    const told = this.fields.map(({ levels }, i) => {
+      if (!levels.length || levels.length > 10) return 0;
+      return Math.max(...[0, 1].map((k) => this.correlationRatio(i, levels.length, Math.min(k, this.J - 1))));
+    });
+    const best = told.indexOf(Math.max(...told));
+    return told[best] > 0.05 ? best : -1;
+  }
+
+  /**
+   * The share of the variance of a coordinate of the codes that is between the labels of a column.
+   * @param {number} column
+   * @param {number} numLevels
+   * @param {number} k
+   */
+  correlationRatio(column, numLevels, k) {
+    const sums = Array.from({ length: numLevels }, () => [0, 0]);
+    let [count, sum, squares] = [0, 0, 0];
+    for (let s = 0; s < this.numPoints; s++) {
+      const code = this.rows[s * this.D + column];
+      if (Number.isNaN(code)) continue;
+      const value = this.bases.axes.coordinates(this.codes.subarray(s * this.J, (s + 1) * this.J))[k];
+      sums[code][0] += 1;
+      sums[code][1] += value;
+      [count, sum, squares] = [count + 1, sum + value, squares + value * value];
+    }
+    const middle = sum ** 2 / (count || 1);
+    const between = sums.reduce((total, [n, part]) => total + (n ? part ** 2 / n : 0), 0) - middle;
+    return squares > middle ? between / (squares - middle) : 0;
   }
 
   /** @returns {import("./state.js").Values} */
   startingValues() {
     const { latentDim: J, dataDim: D } = this.model;
     const [one, other] = this.twoDifferent();
+    const isUnknown = this.isTable && this.model.encoder !== null; // nothing is known at first of a table
     return {
-      z: this.code(one),
-      x: this.point(one),
-      source: one,
-      missing: new Uint8Array(D),
+      z: isUnknown ? new Float32Array(J) : this.code(one),
+      x: isUnknown ? this.columns.means.slice() : this.point(one),
+      source: isUnknown ? null : one,
+      missing: isUnknown ? new Uint8Array(D).fill(1) : this.gaps(one),
       noise: 0,
       epsilonSeed: 1,
       basis: "axes",
@@ -170,6 +289,8 @@ export class App {
       isDataShown: true,
       isManifoldShown: true,
       isDraw: false,
+      isMoved: false,
+      colour: this.labels || !this.isTable ? -1 : this.tellingColumn(),
       label: -1,
     };
   }

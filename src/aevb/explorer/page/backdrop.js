@@ -3,6 +3,7 @@
 // It is drawn coarsely first and then refined, a few milliseconds per frame, so that it never blocks the page.
 
 import { context, make } from "./dom.js";
+import { labelColour } from "./palette.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./plane.js").Frame} Frame */
@@ -35,18 +36,18 @@ export class Backdrop {
    */
   show(frame, force = false) {
     const { app } = this;
-    const { basis, first, second, z, isManifoldShown } = app.values;
+    const { basis, first, second, z, colour, isManifoldShown } = app.values;
     const c = app.basis.coordinates(z);
     const rest = Array.from(c)
       .filter((_, k) => k !== first && k !== second)
       .map((value) => value.toFixed(3));
     const { left, bottom, unit, size } = frame;
-    const key = [basis, first, second, left, bottom, unit, size, isManifoldShown, ...rest].join();
+    const key = [basis, first, second, left, bottom, unit, size, isManifoldShown, colour, ...rest].join();
     if (key === this.key && !force) return;
     this.key = key;
     this.frame = frame;
-    const side = app.painter.isImage ? 30 : 62;
-    const count = Math.min(Math.max(4 * Math.round(size / side / 4), 8), 24);
+    const side = colour >= 0 ? 12 : app.painter.isImage ? 30 : 62;
+    const count = Math.min(Math.max(4 * Math.round(size / side / 4), 8), colour >= 0 ? 48 : 24);
     this.step = size / count;
     const ratio = Math.min(window.devicePixelRatio || 1, 2);
     const pixels = Math.round(size * ratio);
@@ -80,20 +81,41 @@ export class Backdrop {
       if (second !== first) c[second] = frame.bottom + (frame.size - (row + stride / 2) * step) / frame.unit;
       places.set(app.basis.latent(c), i * app.J);
     });
-    const { mu } = app.model.decode(places);
+    const p = app.model.decode(places);
     const drawing = context(this.canvas);
     cells.forEach(({ column, row, stride }, i) => {
       const size = stride * step;
-      Object.assign(this.tile.dataset, { width: String(size), height: String(size) });
-      app.painter.paint(this.tile, mu.subarray(i * app.D, (i + 1) * app.D));
       const [x, y] = [Math.round(column * step * ratio), Math.round(row * step * ratio)];
       const [w, h] = [Math.round((column + stride) * step * ratio) - x, Math.round((row + stride) * step * ratio) - y];
       drawing.clearRect(x, y, w, h);
+      if (app.values.colour >= 0) return this.fill(drawing, p, i, [x, y, w, h]);
+      Object.assign(this.tile.dataset, { width: String(size), height: String(size) });
+      app.painter.paint(this.tile, app.model.mean(p, i));
       const { aspect, isImage } = app.painter;
       const narrow = isImage ? Math.min(aspect, 1 / aspect) : 0.86;
       const [tw, th] = isImage && aspect < 1 ? [w * narrow, h] : isImage ? [w, h * narrow] : [w * narrow, h * narrow];
       drawing.drawImage(this.tile, x + (w - tw) / 2, y + (h - th) / 2, tw, th);
     });
+  }
+
+  /**
+   * Fill a cell with the colour of what is expected there of the column that colours the plane.
+   * @param {CanvasRenderingContext2D} drawing
+   * @param {import("./model.js").AnyLikelihood} p
+   * @param {number} s
+   * @param {[number, number, number, number]} cell
+   */
+  fill(drawing, p, s, cell) {
+    const { app } = this;
+    const i = app.values.colour;
+    const field = app.fields[i];
+    const shares = field.hasLevels ? app.model.probabilities(p, s, i) : null;
+    const best = shares ? shares.indexOf(Math.max(...shares)) : field.shown(app.model.meanColumn(p, s, i));
+    drawing.fillStyle = labelColour(app.colouring().labels, best);
+    // The more certain, the stronger.
+    drawing.globalAlpha = shares ? 0.1 + 0.5 * Math.max((shares[best] * shares.length - 1) / (shares.length - 1), 0) : 0.6;
+    drawing.fillRect(...cell);
+    drawing.globalAlpha = 1;
   }
 }
 

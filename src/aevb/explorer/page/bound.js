@@ -1,6 +1,8 @@
 // The lower bound of log p(x) and its two terms, in nats: estimator B of the paper, eq. (7).
 
-/** @typedef {import("./model.js").Model} Model */
+import { logLikelihood } from "./model.js";
+
+/** @typedef {import("./model.js").AnyModel} AnyModel */
 /** @typedef {import("./model.js").Gaussian} Gaussian */
 /**
  * @typedef {object} Bound in nats
@@ -37,15 +39,17 @@ export function klDivergence({ mu, sigma }) {
 
 /**
  * The bound of one datapoint: E log p(x|z) - KL(q(z|x) || p(z)), the first term estimated from the draws of epsilon.
- * @param {Model} model
+ * If entries are missing, it is the bound of the observed ones.
+ * @param {AnyModel} model
  * @param {Float32Array} x (D,)
  * @param {Float32Array} epsilon (L, J)
+ * @param {Uint8Array | null} missing (D,)
  * @returns {Bound}
  */
-export function lowerBound(model, x, epsilon) {
-  const q = model.encode(x);
+export function lowerBound(model, x, epsilon, missing = null) {
+  const q = model.encode(x, missing);
   const z = reparameterize(q, epsilon);
-  const terms = model.logLikelihood(model.decode(z), x);
+  const terms = logLikelihood(model, model.decode(z), x, missing);
   const reconstruction = terms.reduce((sum, term) => sum + term, 0) / terms.length;
   const variance = terms.reduce((sum, term) => sum + (term - reconstruction) ** 2, 0) / Math.max(terms.length - 1, 1);
   const kl = klDivergence(q);

@@ -5,19 +5,22 @@
 // p(z) p(observed x | z) / mixture(z); and resamples. Weighting by the whole mixture keeps the draws correct: a
 // completion that suits the encoder but not the observed part is discarded.
 
+import { logLikelihood } from "./model.js";
 import { Random } from "./random.js";
 
-/** @typedef {import("./model.js").Model} Model */
+/** @typedef {import("./model.js").AnyModel} AnyModel */
+/** @typedef {import("./model.js").AnyLikelihood} AnyLikelihood */
 /** @typedef {{ mu: Float32Array, sigma: Float32Array, share: number }} Component */
 /** @typedef {{ z: Float32Array, mean: Float32Array, draw: Float32Array }} Completion */
-/** @typedef {{ round: number, numRounds: number, completions: Completion[], effective: number }} Progress */
+/** @typedef {{ z: Float32Array, p: AnyLikelihood, logWeights: Float64Array }} Pool all draws of a round */
+/** @typedef {{ round: number, numRounds: number, completions: Completion[], effective: number, pool: Pool }} Progress */
 
 const PRIOR_SHARE = 0.3;
 const WIDER = 1.3; // proposals are wider than q: with lighter tails the weights would be unbounded
 
 export class Completer {
   /**
-   * @param {Model} model
+   * @param {AnyModel} model
    * @param {Float32Array} x (D,) as observed
    * @param {Uint8Array} missing (D,)
    * @param {number} noise known level of the noise
@@ -38,6 +41,12 @@ export class Completer {
     this.prior = { mu: new Float32Array(J), sigma: new Float32Array(J).fill(1), share: 1 };
     /** @type {Component[]} */
     this.mixture = [this.prior];
+    if (model.table && model.encoder) {
+      // This encoder reads incomplete rows: a better start than the prior alone.
+      const q = model.encode(x, missing);
+      const wide = { mu: q.mu, sigma: q.sigma.map((value) => WIDER * value), share: 1 - PRIOR_SHARE };
+      this.mixture = [{ ...this.prior, share: PRIOR_SHARE }, wide];
+    }
   }
 
   get isDone() {
@@ -50,7 +59,7 @@ export class Completer {
     const J = model.latentDim;
     const z = this.propose(numDraws); // (n, J)
     const p = model.decode(z);
-    const logLikelihoods = model.logLikelihood(p, this.x, this.missing, this.noise);
+    const logLikelihoods = logLikelihood(model, p, this.x, this.missing, this.noise);
     const logWeights = logLikelihoods.map((value, s) => {
       const one = z.subarray(s * J, (s + 1) * J);
       return value + logDensity(this.prior, one) - logMixture(this.mixture, one);
@@ -61,7 +70,7 @@ export class Completer {
     const completions = chosen.map((s) => this.complete(z.slice(s * J, (s + 1) * J), p, s));
     this.mixture = this.nextMixture(completions);
     this.round += 1;
-    return { round: this.round, numRounds: this.numRounds, completions, effective };
+    return { round: this.round, numRounds: this.numRounds, completions, effective, pool: { z, p, logWeights } };
   }
 
   /** @param {number} n */
@@ -79,20 +88,14 @@ export class Completer {
   /**
    * The observed part unchanged, the rest from the decoder; if there is noise, everything from the decoder.
    * @param {Float32Array} z
-   * @param {import("./model.js").Likelihood} p
+   * @param {AnyLikelihood} p
    * @param {number} s
    * @returns {Completion}
    */
   complete(z, p, s) {
-    const D = this.model.dataDim;
-    const one = {
-      logits: null,
-      mu: p.mu.slice(s * D, (s + 1) * D),
-      sigma: p.sigma && p.sigma.slice(s * D, (s + 1) * D),
-    };
-    const drawn = this.model.draw(one, this.random);
+    const drawn = this.model.draw(p, this.random, s);
     const keep = (/** @type {number} */ i) => !this.missing[i] && !this.noise;
-    const mean = one.mu.map((value, i) => (keep(i) ? this.x[i] : value));
+    const mean = this.model.mean(p, s).map((value, i) => (keep(i) ? this.x[i] : value));
     const draw = drawn.map((value, i) => (keep(i) ? this.x[i] : value));
     return { z, mean, draw };
   }
@@ -135,7 +138,7 @@ function logMixture(mixture, z) {
 }
 
 /** @param {Float64Array} logWeights */
-function normalized(logWeights) {
+export function normalized(logWeights) {
   const largest = Math.max(...logWeights);
   const weights = logWeights.map((value) => Math.exp(value - largest));
   const sum = weights.reduce((total, weight) => total + weight, 0);

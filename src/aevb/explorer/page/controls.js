@@ -38,13 +38,48 @@ function addToggle(app, id, key) {
 
 /** @param {App} app */
 function addLegend(app) {
-  const { labels } = app.data;
   const place = find("legend");
+  const fill = () => {
+    place.replaceChildren(...(app.isTable ? [colourMenu(app)] : []));
+    fillLegend(app, place);
+  };
+  const press = () =>
+    place
+      .querySelectorAll(".chip")
+      .forEach((chip, number) => chip.setAttribute("aria-pressed", String(app.values.label === number)));
+  app.state.on(["colour"], fill);
+  app.state.on(["label", "colour"], press);
+  fill();
+  press();
+}
+
+/**
+ * A menu for the column that colours the plane.
+ * @param {App} app
+ */
+function colourMenu(app) {
+  const columns = app.fields.map(({ name }, i) => ({ name, i })).filter(({ i }) => app.canColour(i));
+  const first = app.data.labels ? "labels" : "none";
+  const select = make("select", { "aria-label": "Colour by" }, [
+    make("option", { value: -1, text: first }),
+    ...columns.map(({ name, i }) => make("option", { value: i, text: name })),
+  ]);
+  select.value = String(app.values.colour);
+  select.addEventListener("change", () => app.state.set({ colour: Number(select.value), label: -1 }));
+  return make("label", { class: "colour" }, [make("span", { text: "colour" }), select]);
+}
+
+/**
+ * @param {App} app
+ * @param {HTMLElement} place
+ */
+function fillLegend(app, place) {
+  const { labels } = app.colouring();
   if (labels?.kind === "quantity") {
     const [low, high] = labels.range;
     const swatches = Array.from({ length: 24 }, (_, k) => {
       const swatch = make("i", { class: "ramp" });
-      swatch.style.background = labelColour(labels, low + ((high - low) * k) / 23);
+      swatch.style.background = labelColour({ ...labels, scale: undefined }, low + ((high - low) * k) / 23);
       return swatch;
     });
     place.append(
@@ -65,9 +100,6 @@ function addLegend(app) {
     return chip;
   });
   place.append(...chips);
-  const show = () =>
-    chips.forEach((chip, number) => chip.setAttribute("aria-pressed", String(app.values.label === number)));
-  app.state.on(["label"], show);
 }
 
 /** @param {App} app */

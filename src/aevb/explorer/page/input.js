@@ -16,6 +16,8 @@ export function addInput(app) {
   const pad = shape ? new Pad(app, shape) : null;
   const input = pad ?? new Table(app);
   find("pad").hidden = !pad;
+  find("draw-row").hidden = Boolean(pad);
+  find("pick").textContent = pad ? "Random datapoint" : "Load a real row";
   find("center").hidden = find("invert").hidden = find("tools").hidden = !pad;
   find("pick").addEventListener("click", () => app.pick(Math.floor(Math.random() * app.numPoints)));
   find("clear").addEventListener("click", () => input.clear());

@@ -10,10 +10,12 @@ import { find, findCanvas, writtenVector } from "./dom.js";
 import { addInput } from "./input.js";
 import { Lens } from "./lens.js";
 import { Meter } from "./meter.js";
-import { Model } from "./model.js";
+import { logLikelihood, makeModel } from "./model.js";
 import { Plane } from "./plane.js";
+import { Prediction } from "./prediction.js";
 import { Random } from "./random.js";
 import { addColours, addSharing, readAddress } from "./share.js";
+import { logGamma } from "./special.js";
 import { Interpolation, Samples, Traversals } from "./walks.js";
 
 /** @typedef {import("./app.js").Facts} Facts */
@@ -40,7 +42,8 @@ async function start() {
   };
   const showOutput = () => {
     const p = app.model.decode(app.values.z);
-    app.painter.paint(output, app.values.isDraw ? app.model.draw(p, new Random(app.values.epsilonSeed)) : p.mu);
+    const { isDraw, epsilonSeed } = app.values;
+    if (!app.isTable) app.painter.paint(output, isDraw ? app.model.draw(p, new Random(epsilonSeed)) : app.model.mean(p));
     output.setAttribute("aria-label", `Decoder output at z = ${writtenVector(app.values.z)}`);
     find("z").textContent = `z = ${writtenVector(app.values.z)}`;
     announceSoon();
@@ -53,16 +56,16 @@ async function start() {
   const lens = new Lens(app);
   const showPosterior = () => {
     const { x, missing } = app.values;
-    const found = x && app.model.encoder && !missing.some(Boolean) ? lowerBound(app.model, x, app.epsilon()) : null;
+    const found = x && app.isEncodable ? lowerBound(app.model, x, app.epsilon(), missing) : null;
     app.q = found && found.q;
     app.draws = found ? found.z : new Float32Array(0);
-    meter.show(found);
+    meter.show(missing.every(Boolean) ? null : found);
     lens.draw();
   };
   state.on(["x", "missing", "epsilonSeed"], showPosterior);
   state.on(["first", "second", "basis"], () => lens.draw());
 
-  new Completions(app, drawPlane);
+  new Completions(app, drawPlane, () => input.show());
   new Interpolation(app);
   new Traversals(app);
   new Samples(app, drawPlane);
@@ -82,7 +85,11 @@ async function start() {
   state.set({ ...app.values });
   document.documentElement.dataset.ready = "yes";
   // For the console, and for tests: the same functions that the page uses.
-  Object.assign(globalThis, { explorer: { app, readArrays, Model, lowerBound, klDivergence, Completer, Random } });
+  Object.assign(globalThis, {
+    explorer: {
+      app, readArrays, makeModel, lowerBound, logLikelihood, logGamma, klDivergence, Completer, Prediction, Random,
+    },
+  });
 }
 
 /** @param {Facts} facts */
@@ -93,17 +100,18 @@ function introduce({ title, name, version, model, data }) {
     gaussian: "Gaussian",
     "sigmoid-gaussian": "Gaussian, means in (0, 1)",
   });
-  const widths = [model.latent_dim, ...model.hidden, model.data_dim].join(" – ");
+  const widths = [model.latent_dim, ...model.hidden].join(" – ") + (model.table ? "" : ` – ${model.data_dim}`);
   const numActive = data.active.filter(Boolean).length;
   const variables = `${model.latent_dim} latent variable${model.latent_dim === 1 ? "" : "s"} (${numActive} active)`;
   find("lead").textContent =
     `${name ? `${name}: ` : ""}${variables}, decoder ${widths} (${model.activation}), ` +
-    `${kinds[model.likelihood]} p(x|z), trained by ${model.learner_name}.`;
+    `${model.table ? "a family for each column" : `${kinds[model.likelihood]} p(x|z)`}, trained by ${model.learner_name}.`;
   find("version").textContent = version;
   find("weight-posterior").hidden = !model.has_weight_posterior;
   find("grey").hidden = !(model.likelihood === "bernoulli" && data.binarization === "grey");
   document.documentElement.classList.toggle("no-encoder", !model.has_encoder);
   document.documentElement.classList.toggle("is-table", !data.image_shape);
+  document.documentElement.classList.toggle("is-mixed", model.table !== null);
   document.documentElement.classList.toggle("no-labels", !data.labels);
 }
 

@@ -20,7 +20,10 @@ export class Meter {
     find("bound-block").hidden = !found;
     if (!found) return;
     const { reconstruction, kl, bound, stdError } = found;
-    const typical = this.app.data.typical_bound ?? bound;
+    // That of a part of a row cannot be compared with those of whole rows.
+    const { missing, source } = this.app.values;
+    const typical = (missing.some(Boolean) && source === null ? null : this.app.data.typical_bound) ?? bound;
+    find("bar-typical").hidden = find("typical-words").hidden = typical === bound;
     find("bound").textContent = written(bound, 1);
     find("reconstruction").textContent = written(reconstruction, 1);
     find("kl").textContent = written(kl, 1);

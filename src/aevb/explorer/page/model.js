@@ -1,13 +1,14 @@
 // The model: p(z) = N(0, I), p(x|z) and q(z|x), with parameters computed by networks.
 
-import { apply, findNetwork, sigmoid, softplus } from "./network.js";
+import { apply, findNetwork, gaussianOf, sigmoid, softplus } from "./network.js";
+import { TableModel } from "./table_model.js";
 
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
 /** @typedef {import("./network.js").Network} Network */
-/** @typedef {{ mu: Float32Array, sigma: Float32Array }} Gaussian independent variables */
+/** @typedef {import("./network.js").Gaussian} Gaussian */
 /**
  * The parameters of p(x|z): logits of Bernoulli variables, or means and standard deviations of Gaussian ones.
- * @typedef {{ logits: Float32Array | null, mu: Float32Array, sigma: Float32Array | null }} Likelihood
+ * @typedef {{ logits: Float32Array | null, mu: Float32Array, sigma: Float32Array | null, length: number }} Likelihood
  */
 /**
  * @typedef {object} Description as in the model file
@@ -20,11 +21,15 @@ import { apply, findNetwork, sigmoid, softplus } from "./network.js";
  * @property {string} likelihood
  * @property {number} data_dim
  * @property {boolean} has_encoder
+ * @property {import("./table_model.js").TableFacts | null} table
  */
 
 const LOG_2_PI = Math.log(2 * Math.PI);
 
 export class Model {
+  table = null;
+  encodesMissing = false;
+
   /**
    * @param {Description} description
    * @param {Map<string, NamedArray>} arrays
@@ -47,14 +52,14 @@ export class Model {
   /**
    * q(z|x): its mean and standard deviations.
    * @param {Float32Array} x (n, D)
+   * @param {Uint8Array | null} [_missing] which this encoder does not see
    * @returns {Gaussian} (n, J) each
    */
-  encode(x) {
+  encode(x, _missing = null) {
     if (!this.encoder) throw new Error("the model has no encoder");
     const { units, dataDim: D, latentDim: J } = this;
     const input = units ? x.map((value, i) => (value - units.loc[i % D]) / units.scale[i % D]) : x;
-    const { mu, logVariance } = halves(apply(this.encoder, input), J);
-    return { mu, sigma: logVariance.map((v) => Math.exp(v / 2)) };
+    return gaussianOf(apply(this.encoder, input), J);
   }
 
   /**
@@ -64,9 +69,9 @@ export class Model {
    */
   decode(z) {
     const y = apply(this.decoder, z);
-    if (this.isBernoulli) return { logits: y, mu: y.map(sigmoid), sigma: null };
-    const { mu, logVariance } = halves(y, this.dataDim);
-    const sigma = logVariance.map((v) => Math.exp(v / 2));
+    const length = z.length / this.latentDim;
+    if (this.isBernoulli) return { logits: y, mu: y.map(sigmoid), sigma: null, length };
+    const { mu, sigma } = gaussianOf(y, this.dataDim);
     if (this.isSigmoid) for (let i = 0; i < mu.length; i++) mu[i] = sigmoid(mu[i]);
     if (this.units) {
       const { loc, scale } = this.units;
@@ -76,49 +81,93 @@ export class Model {
         sigma[i] *= scale[column];
       }
     }
-    return { logits: null, mu, sigma };
+    return { logits: null, mu, sigma, length };
   }
 
   /**
-   * log p(x|z) in nats of the observed part of x, for each of several p(x|z).
-   * @param {Likelihood} p (n, D)
-   * @param {Float32Array} x (D,)
-   * @param {Uint8Array | null} missing (D,): 1 where x is not known
+   * log p(x_i|z) in nats.
+   * @param {Likelihood} p
+   * @param {number} s
+   * @param {number} i
+   * @param {number} value
    * @param {number} noise known level of the noise in x, see `corrupt`
-   * @returns {Float64Array} (n,)
    */
-  logLikelihood(p, x, missing = null, noise = 0) {
-    const D = this.dataDim;
-    const n = p.mu.length / D;
-    const values = new Float64Array(n);
-    for (let s = 0; s < n; s++) {
-      let sum = 0;
-      for (let i = 0; i < D; i++) {
-        if (missing && missing[i]) continue;
-        const place = s * D + i;
-        if (p.logits) {
-          const log = x[i] * p.logits[place] - softplus(p.logits[place]);
-          sum += noise ? Math.log((1 - noise) * Math.exp(log) + noise / 2) : log;
-        } else if (p.sigma) {
-          const extra = noise * this.noiseUnit(i);
-          const variance = p.sigma[place] ** 2 + extra ** 2;
-          sum -= ((x[i] - p.mu[place]) ** 2 / variance + Math.log(variance) + LOG_2_PI) / 2;
-        }
-      }
-      values[s] = sum;
+  logProb(p, s, i, value, noise = 0) {
+    const place = s * this.dataDim + i;
+    if (p.sigma) {
+      const variance = p.sigma[place] ** 2 + (noise * this.noiseUnit(i)) ** 2;
+      return -((value - p.mu[place]) ** 2 / variance + Math.log(variance) + LOG_2_PI) / 2;
     }
-    return values;
+    const logit = p.logits ? p.logits[place] : 0;
+    const log = value * logit - softplus(logit);
+    return noise ? Math.log((1 - noise) * Math.exp(log) + noise / 2) : log;
+  }
+
+  /**
+   * The mean of p(x|z).
+   * @param {Likelihood} p
+   * @param {number} s
+   * @returns {Float32Array} (D,)
+   */
+  mean(p, s = 0) {
+    return p.mu.slice(s * this.dataDim, (s + 1) * this.dataDim);
+  }
+
+  /**
+   * @param {Likelihood} p
+   * @param {number} s
+   * @param {number} i
+   */
+  meanColumn(p, s, i) {
+    return p.mu[s * this.dataDim + i];
   }
 
   /**
    * A draw x ~ p(x|z).
-   * @param {Likelihood} p of one z
+   * @param {Likelihood} p
    * @param {import("./random.js").Random} random
+   * @param {number} s
    */
-  draw(p, random) {
-    const { mu, sigma } = p;
-    if (!sigma) return mu.map((probability) => (random.uniform() < probability ? 1 : 0));
-    return mu.map((mean, i) => mean + sigma[i] * random.normal());
+  draw(p, random, s = 0) {
+    return Float32Array.from({ length: this.dataDim }, (_, i) => this.drawColumn(p, random, s, i));
+  }
+
+  /**
+   * @param {Likelihood} p
+   * @param {import("./random.js").Random} random
+   * @param {number} s
+   * @param {number} i
+   */
+  drawColumn({ mu, sigma }, random, s, i) {
+    const place = s * this.dataDim + i;
+    return sigma ? mu[place] + sigma[place] * random.normal() : Number(random.uniform() < mu[place]);
+  }
+
+  /**
+   * The probabilities of 0 and 1 of a column, or null if it is a number.
+   * @param {Likelihood} p
+   * @param {number} s
+   * @param {number} i
+   */
+  probabilities(p, s, i) {
+    const mean = p.mu[s * this.dataDim + i];
+    return this.isBernoulli ? [1 - mean, mean] : null;
+  }
+
+  /**
+   * @param {number} value of a column, as the networks read it
+   * @param {number} _i
+   */
+  toUnits(value, _i) {
+    return value;
+  }
+
+  /**
+   * @param {number} value
+   * @param {number} _i
+   */
+  fromUnits(value, _i) {
+    return this.inUnitInterval ? Math.min(Math.max(value, 0), 1) : value;
   }
 
   /**
@@ -149,18 +198,34 @@ function valuesOf(named, ending) {
   return found[1].values;
 }
 
+/** @typedef {{ decode: (z: Float32Array) => AnyLikelihood } & (Model | TableModel)} AnyModel */
+/** @typedef {any} AnyLikelihood what the model's `decode` returned */
+
 /**
- * Outputs (n, 2 K) as means and log variances, (n, K) each.
- * @param {Float32Array} outputs
- * @param {number} K
+ * @param {Description} description
+ * @param {Map<string, NamedArray>} arrays
+ * @returns {AnyModel}
  */
-function halves(outputs, K) {
-  const n = outputs.length / (2 * K);
-  const mu = new Float32Array(n * K);
-  const logVariance = new Float32Array(n * K);
-  for (let s = 0; s < n; s++) {
-    mu.set(outputs.subarray(2 * s * K, (2 * s + 1) * K), s * K);
-    logVariance.set(outputs.subarray((2 * s + 1) * K, (2 * s + 2) * K), s * K);
-  }
-  return { mu, logVariance };
+export function makeModel(description, arrays) {
+  const { table } = description;
+  return table ? new TableModel(description, table, arrays) : new Model(description, arrays);
+}
+
+/**
+ * log p(x|z) in nats of the observed part of x, for each of several p(x|z).
+ * @param {AnyModel} model
+ * @param {AnyLikelihood} p of n z
+ * @param {Float32Array} x (D,)
+ * @param {Uint8Array | null} missing (D,): 1 where x is not known
+ * @param {number} noise known level of the noise in x
+ * @returns {Float64Array} (n,)
+ */
+export function logLikelihood(model, p, x, missing = null, noise = 0) {
+  return Float64Array.from({ length: p.length }, (_, s) => {
+    let sum = 0;
+    for (let i = 0; i < x.length; i++) {
+      if (!missing || !missing[i]) sum += model.logProb(p, s, i, x[i], noise);
+    }
+    return sum;
+  });
 }

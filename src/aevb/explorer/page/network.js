@@ -1,7 +1,10 @@
 // Multi-layer perceptrons: arrays in, arrays out (appendix C of the paper).
 
+import { limited } from "./special.js";
+
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
 /** @typedef {{ weight: Float32Array, bias: Float32Array, inSize: number, outSize: number }} Layer */
+/** @typedef {{ mu: Float32Array, sigma: Float32Array }} Gaussian independent variables */
 /** @typedef {{ layers: Layer[], activation: string, inSize: number, outSize: number }} Network */
 
 const SQRT_2_OVER_PI = Math.sqrt(2 / Math.PI);
@@ -72,6 +75,23 @@ export function apply(network, x) {
     if (!isLast && network.activation !== "identity") for (let i = 0; i < h.length; i++) h[i] = f(h[i]);
   });
   return h;
+}
+
+/**
+ * Outputs (n, 2 K) as means and standard deviations, (n, K) each: the first half, and the log variances.
+ * @param {Float32Array} outputs
+ * @param {number} K
+ * @returns {Gaussian}
+ */
+export function gaussianOf(outputs, K) {
+  const n = outputs.length / (2 * K);
+  const mu = new Float32Array(n * K);
+  const sigma = new Float32Array(n * K);
+  for (let s = 0; s < n; s++) {
+    mu.set(outputs.subarray(2 * s * K, (2 * s + 1) * K), s * K);
+    for (let k = 0; k < K; k++) sigma[s * K + k] = Math.exp(limited(outputs[(2 * s + 1) * K + k]) / 2);
+  }
+  return { mu, sigma };
 }
 
 /**

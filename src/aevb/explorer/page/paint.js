@@ -1,6 +1,7 @@
 // Draws one x: an image, or a row of a table as bars or as a line.
 
 import { colour, context, fitted } from "./dom.js";
+import { COLOURS } from "./palette.js";
 
 /**
  * @typedef {object} Painter
@@ -11,14 +12,14 @@ import { colour, context, fitted } from "./dom.js";
  */
 
 /**
- * @param {{ image_shape: [number, number] | null, light_on_dark: boolean, range: [number, number] }} facts
+ * @param {import("./app.js").DataFacts} facts
  * @param {number[]} offset (D,)
  * @param {boolean} inUnitInterval
  * @param {{ means: Float32Array, stds: Float32Array }} columns
  * @returns {Painter}
  */
 export function makePainter(facts, offset, inUnitInterval, columns) {
-  if (!facts.image_shape) return tablePainter(columns);
+  if (!facts.image_shape) return tablePainter(columns, facts.fields ?? []);
   return imagePainter(facts.image_shape, offset, inUnitInterval ? [0, 1] : facts.range, facts.light_on_dark);
 }
 
@@ -65,10 +66,12 @@ function imagePainter([height, width], offset, [low, high], lightOnDark) {
 const MOST_BARS = 60;
 
 /**
+ * Numbers as bars above or below their means, in standard deviations; labels as blocks of one colour each.
  * @param {{ means: Float32Array, stds: Float32Array }} columns
+ * @param {import("./fields.js").FieldFacts[]} fields
  * @returns {Painter}
  */
-function tablePainter({ means, stds }) {
+function tablePainter({ means, stds }, fields) {
   let [above, below, rule] = ["", "", ""];
   const updateColours = () => ([above, below, rule] = [colour("accent"), colour("warm"), colour("rule")]);
   updateColours();
@@ -92,6 +95,11 @@ function tablePainter({ means, stds }) {
       if (D <= MOST_BARS) {
         for (let i = 0; i < D; i++) {
           if (missing && missing[i]) continue;
+          if (fields[i]?.levels) {
+            drawing.fillStyle = COLOURS[Math.round(x[i]) % COLOURS.length];
+            drawing.fillRect(2 + i * step + step * 0.12, 0.22 * height, step * 0.76, 0.56 * height);
+            continue;
+          }
           const h = up(i);
           drawing.fillStyle = h >= 0 ? above : below;
           drawing.fillRect(

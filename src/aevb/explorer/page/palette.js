@@ -22,7 +22,14 @@ const RAMP = [
   [253, 231, 37],
 ];
 
-/** @typedef {{ kind: "classes", names: string[] } | { kind: "quantity", range: [number, number] } | null} Labels */
+/** @typedef {{ kind: "classes", names: string[] } | Quantity | null} Labels */
+/**
+ * @typedef {object} Quantity
+ * @property {"quantity"} kind
+ * @property {[number, number]} range
+ * @property {(value: number) => number} [scale] of the colours
+ * @property {(value: number) => string} [text] of a number
+ */
 
 /**
  * @param {Labels} labels
@@ -31,8 +38,9 @@ const RAMP = [
 export function labelColour(labels, value) {
   if (!labels || !Number.isFinite(value)) return "#717581";
   if (labels.kind === "classes") return COLOURS[value % COLOURS.length];
-  const [low, high] = labels.range;
-  const place = (RAMP.length - 1) * Math.min(Math.max((value - low) / (high - low || 1), 0), 1);
+  const { scale = Number } = labels;
+  const [low, high] = labels.range.map(scale);
+  const place = (RAMP.length - 1) * Math.min(Math.max((scale(value) - low) / (high - low || 1), 0), 1);
   const i = Math.min(Math.floor(place), RAMP.length - 2);
   const mixed = RAMP[i].map((from, k) => Math.round(from + (place - i) * (RAMP[i + 1][k] - from)));
   return `rgb(${mixed.join(" ")})`;
@@ -44,5 +52,6 @@ export function labelColour(labels, value) {
  */
 export function labelName(labels, value) {
   if (!labels) return "";
-  return labels.kind === "classes" ? (labels.names[value] ?? "") : String(Number(value.toPrecision(4)));
+  if (labels.kind === "classes") return labels.names[value] ?? "";
+  return labels.text ? labels.text(value) : String(Number(value.toPrecision(4)));
 }

@@ -36,8 +36,8 @@ export class Plane {
     this.held = "";
     this.listen();
     const { state } = app;
-    state.on(["view", "basis", "first", "second", "label", "isDataShown"], () => this.scatter.draw(this.frame()));
-    state.on(["view", "basis", "first", "second", "z", "isManifoldShown"], () => this.backdrop.show(this.frame()));
+    state.on(["view", "basis", "first", "second", "label", "colour", "isDataShown"], () => this.scatter.draw(this.frame()));
+    state.on(["view", "basis", "first", "second", "z", "colour", "isManifoldShown"], () => this.backdrop.show(this.frame()));
     state.on(["isDataShown", "isManifoldShown"], () => this.fadeBackdrop());
     new ResizeObserver(() => this.redraw()).observe(this.box);
     this.fadeBackdrop();
@@ -70,7 +70,8 @@ export class Plane {
   describe() {
     const { app } = this;
     const near = this.scatter.nearest(...this.overlay.at(app.values.z, this.frame()), Infinity);
-    const name = near >= 0 && app.labels ? labelName(app.data.labels, app.labels[near]) : "";
+    const { labels, values } = app.colouring();
+    const name = near >= 0 && values ? labelName(labels, values[near]) : "";
     return `z = ${writtenVector(app.values.z)}.${name ? ` The nearest datapoint is labelled ${name}.` : ""}`;
   }
 
@@ -281,10 +282,11 @@ export class Plane {
     if (number < 0) return;
     const { app } = this;
     const canvas = make("canvas", { "aria-hidden": "true" });
-    const name = app.labels ? labelName(app.data.labels, app.labels[number]) : "";
+    const { labels, values } = app.colouring();
+    const name = values ? labelName(labels, values[number]) : "";
     const kept = number < app.data.num_held_out ? "held out" : "training row";
     this.tip.replaceChildren(canvas, make("span", { text: [name, kept].filter(Boolean).join(" · ") }));
-    app.painter.paint(canvas, app.point(number));
+    app.painter.paint(canvas, app.point(number), app.gaps(number));
     const { size } = this.frame();
     const [x, y] = [this.scatter.xs[number], this.scatter.ys[number]];
     this.tip.style.left = `${Math.min(Math.max(x - 52, 4), size - 112)}px`;

@@ -22,6 +22,7 @@ export class Scatter {
   draw(frame) {
     const { app, xs, ys } = this;
     const { first, second, isDataShown, label } = app.values;
+    const { labels, values } = app.colouring();
     const drawing = fitted(this.canvas, frame.size, frame.size);
     const radius = Math.min(Math.max(90 / Math.sqrt(app.numPoints), 2.3), 4.5);
     const edge = colour("card");
@@ -39,12 +40,12 @@ export class Scatter {
     if (!isDataShown) return;
     for (const isPicked of label >= 0 ? [false, true] : [true]) {
       for (let i = 0; i < app.numPoints; i++) {
-        const value = app.labels ? app.labels[i] : NaN;
+        const value = values ? values[i] : NaN;
         if (label >= 0 && (value === label) !== isPicked) continue;
         drawing.globalAlpha = isPicked ? 0.95 : 0.12;
         drawing.beginPath();
         drawing.arc(xs[i], ys[i], isPicked && label >= 0 ? radius + 0.6 : radius, 0, 2 * Math.PI);
-        drawing.fillStyle = labelColour(app.data.labels, value);
+        drawing.fillStyle = labelColour(labels, value);
         drawing.fill();
         drawing.lineWidth = 0.7;
         drawing.strokeStyle = edge;
@@ -62,11 +63,12 @@ export class Scatter {
    */
   nearest(x, y, reach) {
     const { label, isDataShown } = this.app.values;
+    const { values } = this.app.colouring();
     let [found, best] = [-1, reach * reach];
     if (!isDataShown && reach < Infinity) return -1;
     for (let i = 0; i < this.xs.length; i++) {
       const square = (this.xs[i] - x) ** 2 + (this.ys[i] - y) ** 2;
-      const isShown = label < 0 || (this.app.labels && this.app.labels[i] === label);
+      const isShown = label < 0 || (values && values[i] === label);
       if (square < best && isShown) [found, best] = [i, square];
     }
     return found;

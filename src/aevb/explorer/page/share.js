@@ -36,13 +36,15 @@ export function readAddress(app) {
   const found = fromHash(location.hash, { latentDim: app.J, dataDim: app.D, numPoints: app.numPoints });
   if (!Object.keys(found).length) return;
   if (typeof found.source === "number") found.x = app.point(found.source);
-  if (found.x && !found.missing) found.missing = new Uint8Array(app.D);
+  if (found.x && !found.missing)
+    found.missing = typeof found.source === "number" ? app.gaps(found.source) : new Uint8Array(app.D);
+  if (found.x) found.x = found.x.map((value, i) => app.fields[i]?.valid(value) ?? value);
+  if (found.colour !== undefined && !app.canColour(found.colour)) delete found.colour;
   if (found.x && !found.noise) found.noise = 0;
-  const labels = app.data.labels;
+  const { labels } = app.colouring(found.colour ?? app.values.colour);
   if (found.label !== undefined && !(labels?.kind === "classes" && found.label < labels.names.length))
     delete found.label;
-  app.isFollowing = false;
-  Object.assign(app.values, found);
+  Object.assign(app.values, { isMoved: true }, found);
 }
 
 /** @param {() => void} onChange */

@@ -24,6 +24,8 @@ import { bytesOf, textOf } from "./arrays.js";
  * @property {boolean} isDataShown
  * @property {boolean} isManifoldShown
  * @property {boolean} isDraw whether the output is a draw of x instead of its mean
+ * @property {boolean} isMoved whether z was moved by hand, and does not follow x
+ * @property {number} colour column of a table that colours the plane, or -1 for the labels
  * @property {number} label that is highlighted, or -1
  */
 
@@ -78,7 +80,8 @@ export function toHash(values) {
   parts.set("e", [values.epsilonSeed, values.sampleSeed, values.completionSeed].join("."));
   parts.set("t", short([values.temperature, values.fraction]));
   if (values.isPathShown) parts.set("ab", `${short(values.from)}~${short(values.to)}`);
-  parts.set("s", [values.isDataShown, values.isManifoldShown, values.isDraw].map(Number).join(""));
+  parts.set("s", [values.isDataShown, values.isManifoldShown, values.isDraw, values.isMoved].map(Number).join(""));
+  if (values.colour >= 0) parts.set("c", String(values.colour));
   if (values.label >= 0) parts.set("l", String(values.label));
   return parts.toString();
 }
@@ -120,10 +123,12 @@ export function fromHash(hash, { latentDim: J, dataDim: D, numPoints }) {
     Object.assign(found, { temperature: rates[0], fraction: rates[1] });
   const [from, to] = (parts.get("ab") ?? "").split("~").map((text) => numbers(text, J, 50));
   if (from && to) Object.assign(found, { from, to, isPathShown: true });
-  if (/^[01]{3}$/.test(parts.get("s") ?? "")) {
-    const [isDataShown, isManifoldShown, isDraw] = [...(parts.get("s") ?? "")].map((flag) => flag === "1");
-    Object.assign(found, { isDataShown, isManifoldShown, isDraw });
+  if (/^[01]{3,4}$/.test(parts.get("s") ?? "")) {
+    const [isDataShown, isManifoldShown, isDraw, isMoved = true] = [...(parts.get("s") ?? "")].map((f) => f === "1");
+    Object.assign(found, { isDataShown, isManifoldShown, isDraw, isMoved });
   }
+  const colour = whole(parts.get("c"), D - 1);
+  if (colour !== null) found.colour = colour;
   const label = whole(parts.get("l"), 1000);
   if (label !== null) found.label = label;
   return found;

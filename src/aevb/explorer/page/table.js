@@ -1,18 +1,16 @@
-// The input pad for tables: one slider per column, next to the model's prediction; with many columns, a line to draw.
+// The input of tables: one line per column, with what is known and what the model expects; with many columns of
+// numbers, a line to draw.
 
-import { colour, find, fitted, make, written } from "./dom.js";
+import { readCells, isGap } from "./csv.js";
+import { colour, find, fitted, make, writtenVector } from "./dom.js";
+import { addFieldRow } from "./field_rows.js";
+import { Prediction } from "./prediction.js";
+import { newSeed } from "./random.js";
 
 /** @typedef {import("./app.js").App} App */
-/**
- * @typedef {object} Line the elements of a column
- * @property {HTMLInputElement} slider
- * @property {HTMLElement} number
- * @property {HTMLInputElement} keep
- * @property {HTMLElement} band
- * @property {HTMLElement} mark
- */
+/** @typedef {import("./field_rows.js").FieldRow} FieldRow */
 
-const MOST_SLIDERS = 60;
+const MOST_LINES = 60; // of columns that are all numbers
 
 export class Table {
   /** @param {App} app */
@@ -20,81 +18,48 @@ export class Table {
     this.app = app;
     this.place = find("columns");
     this.place.hidden = false;
-    this.names = Array.from({ length: app.D }, (_, i) => app.data.columns[i] ?? `column ${i + 1}`);
-    /** @type {Line[]} */
+    /** @type {FieldRow[]} */
     this.lines = [];
     /** @type {HTMLCanvasElement | null} */
     this.curve = null;
-    if (app.D <= MOST_SLIDERS) this.names.forEach((name, i) => this.addLine(name, i));
-    else this.addCurve();
-    app.state.on(["x", "missing", "z"], () => this.show());
-  }
-
-  /** @param {number} i */
-  range(i) {
-    const { means, stds } = this.app.columns;
-    if (this.app.model.inUnitInterval) return [0, 1];
-    const width = 3.2 * (stds[i] || 1);
-    return [means[i] - width, means[i] + width];
+    if (app.D <= MOST_LINES || app.model.table) {
+      this.lines = app.fields.map((field, i) =>
+        addFieldRow(field, this.place, { set: (u) => this.change(i, u), release: () => this.release(i) }),
+      );
+    } else this.addCurve();
+    find("draw-row").addEventListener("click", () => app.drawRow(newSeed()));
+    find("back").addEventListener("click", () => app.setInput({ missing: app.values.missing.slice() }));
+    app.state.on(["x", "missing", "z", "isMoved", "epsilonSeed"], () => this.show());
   }
 
   /**
-   * A value of a column in the units of the data, with digits for a hundredth of its standard deviation if it is far
-   * from 0.
-   * @param {number} value
+   * Fix a column.
    * @param {number} i
+   * @param {number} u
    */
-  text(value, i) {
-    const offset = this.app.offset[i];
-    if (!offset) return compact(value);
-    const digits = Math.ceil(2 - Math.log10(this.app.columns.stds[i] || 1));
-    return written(value + offset, Math.min(Math.max(digits, 0), 8));
-  }
-
-  /**
-   * @param {string} name
-   * @param {number} i
-   */
-  addLine(name, i) {
-    const [low, high] = this.range(i);
-    const slider = make("input", {
-      type: "range",
-      min: low + this.app.offset[i],
-      max: high + this.app.offset[i],
-      step: (high - low) / 400,
-      "aria-label": `${name}: value`,
-    });
-    const keep = make("input", {
-      type: "checkbox",
-      checked: true,
-      "aria-label": `${name} is known`,
-      title: "known, or to be predicted",
-    });
-    const number = make("span", { class: "number" });
-    const [band, mark] = [make("i", { class: "band" }), make("i", { class: "mark" })];
-    const track = make("span", { class: "track" }, [band, mark, slider]);
-    this.place.append(
-      make("div", { class: "column" }, [keep, make("span", { class: "name", text: name, title: name }), track, number]),
-    );
-    this.lines.push({ slider, number, keep, band, mark });
-    slider.addEventListener("input", () => this.change(i, Number(slider.value) - this.app.offset[i]));
-    keep.addEventListener("change", () => {
-      const missing = this.app.values.missing.slice();
-      missing[i] = keep.checked ? 0 : 1;
-      this.app.setInput({ missing });
-    });
-  }
-
-  /**
-   * @param {number} i
-   * @param {number} value
-   */
-  change(i, value) {
-    const x = (this.app.values.x ?? this.app.columns.means).slice();
-    const missing = this.app.values.missing.slice();
-    x[i] = value;
+  change(i, u) {
+    const { app } = this;
+    const x = (app.values.x ?? app.columns.means).slice();
+    const missing = app.values.missing.slice();
+    x[i] = u;
     missing[i] = 0;
-    this.app.setInput({ x, missing, source: null });
+    app.fields.forEach(({ facts: { about } }, j) => {
+      // A column that says whether another one is missing agrees with it.
+      if (about === i) [x[j], missing[j]] = [0, 0];
+      if (about !== undefined && j === i && u === 1) missing[about] = 1;
+    });
+    app.setInput({ x, missing, source: null });
+  }
+
+  /**
+   * Let a column be expected by the model.
+   * @param {number} i
+   */
+  release(i) {
+    const missing = this.app.values.missing.slice();
+    missing[i] = 1;
+    this.app.fields.forEach(({ facts: { about } }, j) => about === i && (missing[j] = 1));
+    this.app.setInput({ missing });
   }
 
   addCurve() {
@@ -109,8 +74,7 @@ export class Table {
       if (!event.buttons || !this.curve) return;
       const { left, top, width, height } = this.curve.getBoundingClientRect();
       const i = Math.min(Math.max(Math.floor(((event.clientX - left) / width) * this.app.D), 0), this.app.D - 1);
-      const [low, high] = this.range(i);
-      this.change(i, high - ((event.clientY - top) / height) * (high - low));
+      this.change(i, this.app.fields[i].atPosition(1 - (event.clientY - top) / height));
     };
     this.curve.addEventListener("pointerdown", draw);
     this.curve.addEventListener("pointermove", draw);
@@ -118,26 +82,31 @@ export class Table {
 
   show() {
     const { app } = this;
-    const { x, missing, z } = app.values;
-    const p = app.model.decode(z);
+    const { x, missing, z, isMoved, epsilonSeed } = app.values;
     const values = x ?? app.columns.means;
-    this.lines.forEach(({ slider, number, keep, band, mark }, i) => {
-      const [low, high] = this.range(i);
-      const share = (/** @type {number} */ value) => 100 * Math.min(Math.max((value - low) / (high - low), 0), 1);
-      const sd = p.sigma ? p.sigma[i] : Math.sqrt(p.mu[i] * (1 - p.mu[i]));
-      band.style.left = `${share(p.mu[i] - sd)}%`;
-      band.style.width = `${share(p.mu[i] + sd) - share(p.mu[i] - sd)}%`;
-      mark.style.left = `${share(p.mu[i])}%`;
-      if (document.activeElement !== slider) slider.value = String(values[i] + app.offset[i]);
-      keep.checked = !missing[i];
-      slider.classList.toggle("unknown", Boolean(missing[i]));
-      number.textContent = missing[i] ? "?" : this.text(values[i], i);
-      slider.setAttribute(
-        "aria-valuetext",
-        `${missing[i] ? "unknown" : this.text(values[i], i)}; the model predicts ${this.text(p.mu[i], i)} ± ${compact(sd)}`,
-      );
+    if (this.curve) this.drawCurve(this.curve, values, app.model.mean(app.model.decode(z)));
+    const isAtZ = isMoved || !app.model.encoder;
+    const expected = !this.lines.length ? null : isAtZ ? Prediction.at(app.model, z, epsilonSeed) : app.prediction;
+    this.lines.forEach((line, i) => {
+      // At a z that was chosen by hand, a known column has no expectation: it was not asked for.
+      const isKnown = !missing[i] && app.model.encoder !== null;
+      line.show({ isKnown, u: values[i], expected: isAtZ && isKnown ? null : (expected?.of(i) ?? null) });
     });
-    if (this.curve) this.drawCurve(this.curve, values, p.mu);
+    find("back").hidden = !isAtZ || !app.model.encoder;
+    find("known-words").textContent = this.words(isAtZ, missing);
+  }
+
+  /**
+   * @param {boolean} isAtZ
+   * @param {Uint8Array} missing
+   */
+  words(isAtZ, missing) {
+    const { D, values } = this.app;
+    const known = D - missing.reduce((sum, flag) => sum + flag, 0);
+    if (isAtZ) return `What the model expects at z = ${writtenVector(values.z)}, which you chose.`;
+    if (!known) return "Nothing is known yet: this is what the model expects of any row. Set a column, and the others follow.";
+    if (known === D) return "All columns are known. The bars show what the model would expect of each one without it.";
+    return `${known} of ${D} columns ${known === 1 ? "is" : "are"} known; the others are what the model expects given ${known === 1 ? "it" : "them"}.`;
   }
 
   /**
@@ -154,8 +123,8 @@ export class Table {
     ])) {
       drawing.beginPath();
       values.forEach((value, i) => {
-        const [low, high] = this.range(i);
-        drawing.lineTo(((i + 0.5) / this.app.D) * width, height - ((value - low) / (high - low)) * height);
+        const field = this.app.fields[i];
+        drawing.lineTo(((i + 0.5) / this.app.D) * width, (1 - field.position(field.shown(value))) * height);
       });
       drawing.strokeStyle = tint;
       drawing.lineWidth = 1.5;
@@ -163,34 +132,39 @@ export class Table {
     }
   }
 
+  /** Nothing is known. */
   clear() {
     const { app } = this;
-    app.setInput({ x: app.columns.means.slice(), source: null, missing: new Uint8Array(app.D), noise: 0 });
+    const missing = new Uint8Array(app.D).fill(1);
+    app.setInput({ x: app.columns.means.slice(), source: null, missing, noise: 0 });
   }
 
   /**
-   * The first row of numbers in a .csv file; with a header, columns are matched by name.
+   * The first row of a .csv file. With a header, columns are matched by name, and those that it lacks are unknown.
    * @param {File} file
    */
   async read(file) {
-    const lines = (await file.text())
-      .split(/\r?\n/)
-      .filter((line) => line.trim())
-      .map((line) => line.split(/[,;\t]/).map((cell) => cell.trim().replace(/^"|"$/g, "")));
-    const hasHeader = lines.length > 1 && lines[0].some((cell) => cell && !Number.isFinite(Number(cell)));
+    const { app } = this;
+    const names = app.fields.map(({ name }) => name);
+    const lines = readCells(await file.text());
+    const hasHeader = lines.length > 1 && lines[0].some((cell) => names.includes(cell));
     const cells = lines[hasHeader ? 1 : 0] ?? [];
-    const order = hasHeader ? this.names.map((name) => lines[0].indexOf(name)) : this.names.map((_, i) => i);
-    if (order.some((place) => place < 0 || place >= cells.length))
-      throw new Error(`the file needs ${this.app.D} columns of numbers, in this order or named as here`);
-    const isGap = order.map((place) => cells[place] === "" || !Number.isFinite(Number(cells[place])));
-    const given = this.app.fromUnits(order.map((place) => Number(cells[place])));
-    const x = given.map((value, i) => (isGap[i] ? this.app.columns.means[i] : value));
-    this.app.setInput({ x, source: null, missing: Uint8Array.from(isGap, Number), noise: 0 });
+    const order = names.map((name, i) => (hasHeader ? lines[0].indexOf(name) : i));
+    if (!hasHeader && cells.length !== app.D)
+      throw new Error(`the file needs a header with names of columns as here, or one row of ${app.D} cells`);
+    const x = app.columns.means.slice();
+    const missing = new Uint8Array(app.D).fill(1);
+    /** @type {string[]} */
+    const odd = [];
+    app.fields.forEach((field, i) => {
+      const cell = cells[order[i]] ?? "";
+      if (isGap(cell)) return;
+      const u = field.read(cell);
+      if (Number.isNaN(u)) odd.push(field.name);
+      else [x[i], missing[i]] = [u, 0];
+    });
+    if (odd.length === app.D) throw new Error("none of its cells is a value that the columns here can have");
+    app.setInput({ x, source: null, missing, noise: 0 });
+    return odd.length ? `${file.name}: not known here, and left open: ${odd.join(", ")}.` : "";
   }
-}
-
-/** @param {number} value */
-function compact(value) {
-  const size = Math.abs(value);
-  return written(value, size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }

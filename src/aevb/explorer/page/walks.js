@@ -2,6 +2,7 @@
 
 import { find, findInput, make, prefersReducedMotion, written, writtenVector } from "./dom.js";
 import { newSeed, Random } from "./random.js";
+import { rowsOrTiles } from "./rows.js";
 import { Tiles } from "./tiles.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -16,8 +17,8 @@ const MOST_ROWS = 12; // coordinates shown
  * @param {Float32Array} z (n, J)
  */
 function decoded(app, z) {
-  const { mu } = app.model.decode(z);
-  return Array.from({ length: z.length / app.J }, (_, s) => mu.subarray(s * app.D, (s + 1) * app.D));
+  const p = app.model.decode(z);
+  return Array.from({ length: p.length }, (_, s) => app.model.mean(p, s));
 }
 
 export class Interpolation {
@@ -137,7 +138,7 @@ export class Samples {
     this.app = app;
     this.onSamples = onSamples;
     this.slider = findInput("temperature");
-    this.tiles = new Tiles(find("samples-tiles"), app.painter, (k) => app.moveTo(app.samples[k].slice()));
+    this.tiles = rowsOrTiles(find("samples-tiles"), app, (k) => app.moveTo(app.samples[k].slice()));
     this.slider.addEventListener("input", () => app.state.set({ temperature: Number(this.slider.value) }));
     find("samples-again").addEventListener("click", () => app.state.set({ sampleSeed: newSeed() }));
     // The plane shows them after the first interaction with this card.
@@ -153,7 +154,13 @@ export class Samples {
     find("temperature-value").textContent = written(temperature, 2);
     const z = new Random(sampleSeed + 7919).normals(NUM_SAMPLES * app.J).map((value) => temperature * value);
     app.samples = Array.from({ length: NUM_SAMPLES }, (_, s) => z.slice(s * app.J, (s + 1) * app.J));
-    this.tiles.show(decoded(app, z), (k) => `Sample ${k + 1}, at z = ${writtenVector(app.samples[k])}`);
+    const random = new Random(sampleSeed);
+    const p = app.model.decode(z);
+    const rows = app.isTable ? app.samples.map((_, s) => app.model.draw(p, random, s)) : decoded(app, z);
+    this.tiles.show(
+      rows,
+      (k) => `Sample ${k + 1}, at z = ${writtenVector(app.samples[k])}${app.rowInWords(rows[k])}`,
+    );
     this.onSamples();
   }
 }

@@ -1,0 +1,210 @@
+// The model of a table: each column of x has a family of its own, and entries may be missing.
+
+import { COLUMN_FAMILIES } from "./families.js";
+import { apply, findNetwork, gaussianOf } from "./network.js";
+
+/** @typedef {import("./arrays.js").NamedArray} NamedArray */
+/** @typedef {import("./families.js").ColumnFacts} ColumnFacts */
+/** @typedef {import("./random.js").Random} Random */
+/**
+ * @typedef {object} TableFacts
+ * @property {ColumnFacts[]} columns
+ * @property {Record<string, [number, number][]>} features for each kind, pairs of a column and a level
+ * @property {boolean} has_missing whether the encoder sees which entries are observed
+ */
+/** @typedef {{ outputs: Float32Array, length: number }} TableLikelihood p(x|z) of several z */
+
+/** @type {Record<string, (u: number, level: number, column: ColumnFacts) => number>} What the encoder sees of x. */
+const FEATURES = {
+  numbers: (u) => u,
+  counts: (u, _, { loc, scale }) => (Math.log1p(u) - loc) / scale,
+  binary: (u) => 2 * u - 1,
+  categories: (u, level) => (u === level ? 1 : 0),
+  orders: (u, level) => (u > level ? 1 : -1),
+};
+
+const FARTHEST = 100; // standard deviations
+
+export class TableModel {
+  isBernoulli = false;
+  inUnitInterval = false;
+  units = null;
+
+  /**
+   * @param {import("./model.js").Description} description
+   * @param {TableFacts} table
+   * @param {Map<string, NamedArray>} arrays
+   */
+  constructor(description, table, arrays) {
+    const decoder = findNetwork(arrays, "decoder", description.activation);
+    if (!decoder) throw new Error("the page does not contain a decoder");
+    this.latentDim = description.latent_dim;
+    this.dataDim = description.data_dim;
+    this.decoder = decoder;
+    this.encoder = findNetwork(arrays, "encoder", description.activation);
+    this.table = table;
+    /** Whether the encoder gives q(z | observed entries). */
+    this.encodesMissing = table.has_missing;
+    this.families = table.columns.map(({ family }) => {
+      if (!(family in COLUMN_FAMILIES)) throw new Error(`an unknown family of columns: ${family}`);
+      return COLUMN_FAMILIES[family];
+    });
+  }
+
+  /**
+   * The encoder's input: what it sees of each entry, zero where it is missing.
+   * @param {Float32Array} x (n, D)
+   * @param {Uint8Array | null} missing (n, D)
+   */
+  features(x, missing) {
+    const { table, dataDim: D } = this;
+    const n = x.length / D;
+    const input = [];
+    for (let s = 0; s < n; s++) {
+      for (const [kind, pairs] of Object.entries(table.features)) {
+        for (const [i, level] of pairs) {
+          const isMissing = missing && missing[s * D + i];
+          input.push(isMissing ? 0 : FEATURES[kind](x[s * D + i], level, table.columns[i]));
+        }
+      }
+      if (table.has_missing) for (let i = 0; i < D; i++) input.push(missing && missing[s * D + i] ? 0 : 1);
+    }
+    return Float32Array.from(input);
+  }
+
+  /**
+   * q(z | the observed entries of x); if the encoder was never shown missing entries, a guess of it.
+   * @param {Float32Array} x (n, D)
+   * @param {Uint8Array | null} [missing] (n, D)
+   */
+  encode(x, missing = null) {
+    if (!this.encoder) throw new Error("the model has no encoder");
+    return gaussianOf(apply(this.encoder, this.features(x, missing)), this.latentDim);
+  }
+
+  /**
+   * p(x|z) at several z.
+   * @param {Float32Array} z (n, J)
+   * @returns {TableLikelihood}
+   */
+  decode(z) {
+    return { outputs: apply(this.decoder, z), length: z.length / this.latentDim };
+  }
+
+  /**
+   * The parameters of a column at one z.
+   * @param {TableLikelihood} p
+   * @param {number} s
+   * @param {number} i
+   */
+  theta({ outputs }, s, i) {
+    const column = this.table.columns[i];
+    const base = s * this.decoder.outSize;
+    return this.families[i].at(
+      (name) =>
+        column.outputs[name]?.shift.map((shift, k) => outputs[base + column.outputs[name].first + k] + shift) ??
+        column.shared[name],
+      column,
+    );
+  }
+
+  /**
+   * log p(x_i|z) in nats, in the user's units.
+   * @param {TableLikelihood} p
+   * @param {number} s
+   * @param {number} i
+   * @param {number} u
+   * @param {number} [_noise] which these models do not have
+   */
+  logProb(p, s, i, u, _noise = 0) {
+    const { units, logProb } = this.families[i];
+    return logProb(this.theta(p, s, i), u) - units.logSlope(u, this.table.columns[i]);
+  }
+
+  /**
+   * The means of numbers and the most probable levels.
+   * @param {TableLikelihood} p
+   * @param {number} s
+   * @returns {Float32Array} (D,)
+   */
+  mean(p, s = 0) {
+    return Float32Array.from(this.families, (_, i) => this.meanColumn(p, s, i));
+  }
+
+  /**
+   * @param {TableLikelihood} p
+   * @param {number} s
+   * @param {number} i
+   */
+  meanColumn(p, s, i) {
+    return this.families[i].guess(this.theta(p, s, i));
+  }
+
+  /**
+   * A draw x ~ p(x|z).
+   * @param {TableLikelihood} p
+   * @param {Random} random
+   * @param {number} s
+   */
+  draw(p, random, s = 0) {
+    return Float32Array.from(this.families, (_, i) => this.drawColumn(p, random, s, i));
+  }
+
+  /**
+   * @param {TableLikelihood} p
+   * @param {Random} random
+   * @param {number} s
+   * @param {number} i
+   */
+  drawColumn(p, random, s, i) {
+    return this.families[i].draw(this.theta(p, s, i), random);
+  }
+
+  /**
+   * The probabilities of the levels of a column, or null if it has none.
+   * @param {TableLikelihood} p
+   * @param {number} s
+   * @param {number} i
+   */
+  probabilities(p, s, i) {
+    const { probabilities } = this.families[i];
+    return probabilities && probabilities(this.theta(p, s, i));
+  }
+
+  /**
+   * Noise is not defined for columns of different kinds.
+   * @param {Float32Array} x
+   * @param {number} _level
+   * @param {Random} _random
+   */
+  corrupt(x, _level, _random) {
+    return x;
+  }
+
+  /**
+   * @param {number} u stored number of a column
+   * @param {number} i
+   */
+  toUnits(u, i) {
+    return this.families[i].units.to(u, this.table.columns[i]);
+  }
+
+  /**
+   * The allowed stored number for a number in the user's units.
+   * @param {number} x
+   * @param {number} i
+   */
+  fromUnits(x, i) {
+    return this.families[i].units.from(x, this.table.columns[i]);
+  }
+
+  /**
+   * An untrusted stored number, made one that the family allows.
+   * @param {number} u
+   * @param {number} i
+   */
+  validNumber(u, i) {
+    const isCount = this.families[i].units === COLUMN_FAMILIES.poisson.units;
+    return isCount ? this.fromUnits(u, i) : Math.min(Math.max(u, -FARTHEST), FARTHEST);
+  }
+}
