@@ -46,7 +46,8 @@ def _field(column: ColumnFormat, stored):
         return _levels(column.name, column.levels)
     values = column.column.in_units(stored[~np.isnan(stored)])
     is_whole = column.is_whole or column.column.family in COUNTS
-    field = _number(column.name, values, is_whole) | ({"observed": [column.low, column.high]} if is_whole else {})
+    field: dict[str, Any] = _number(column.name, values, is_whole)
+    field |= {"observed": [column.low, column.high]} if is_whole else {}
     if column.column.family == "bounded":
         field |= {"low": column.low, "high": column.high, "least": column.low, "most": column.high}
     elif column.column.family in COUNTS:
@@ -88,7 +89,7 @@ def _levels(name, levels):
     return {"name": name, "kind": "levels", "levels": [str(level) for level in levels]}
 
 
-def _number(name, values, is_whole=False):
+def _number(name, values, is_whole=False) -> dict[str, Any]:
     low, high = (float(end) for end in (np.quantile(values, ENDS) if len(values) else (0, 1)))
     if not low < high:
         low, high = low - 1, high + 1

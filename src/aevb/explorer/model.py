@@ -40,10 +40,10 @@ def check_explorable(model: FittedModel) -> None:
             f"this model has posterior={posterior!r}, but the page can only draw posterior='gaussian' (with any "
             "likelihood, hidden layers, activation and learner)."
         )
+    if model.given is not None:
+        raise NotExplorableError("this model is conditioned on labels or covariates, which the page cannot set.")
     if not _has_standard_prior(model):
-        raise NotExplorableError(
-            f"this model has prior={model.arguments.prior!r}, but the page can only run models with the prior N(0, I)."
-        )
+        raise NotExplorableError("this model has another prior than N(0, I), from which the page cannot draw.")
 
 
 def _has_standard_prior(model):
