@@ -23,6 +23,7 @@ def reproduce(
         "synthetic",
         "anomalies",
         "topics",
+        "posteriors",
         "all",
     ],
     /,
@@ -37,7 +38,8 @@ def reproduce(
     """Reproduce a figure of the paper, its claims with a verdict on each, or a comparison with others on tables.
 
     Comparisons: `small-tables` (log p(x) with default settings), `imputation` (missing entries), `synthetic` (rows made
-    by the model), `anomalies` and `topics` (of documents). Press Ctrl-C at any time: the same command resumes.
+    by the model), `anomalies`, `topics` (of documents) and `posteriors` (`fit_posterior` on models with known
+    posteriors). Press Ctrl-C at any time: the same command resumes.
 
     Args:
         what: The figure or table.

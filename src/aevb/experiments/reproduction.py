@@ -11,6 +11,7 @@ from aevb.experiments.cost import core_seconds, format_duration, gigaflops
 from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
 from aevb.experiments.imputation import imputation_core_seconds, reproduce_imputation
+from aevb.experiments.posteriors import posteriors_core_seconds, reproduce_posteriors
 from aevb.experiments.settings import Curve, curves_of, read
 from aevb.experiments.small_tables import reproduce_small_tables, small_tables_core_seconds
 from aevb.experiments.synthetic import reproduce_synthetic, synthetic_core_seconds
@@ -23,6 +24,7 @@ MAKERS: dict[str, Callable[..., list[Path]]] = {
     "synthetic": reproduce_synthetic,
     "anomalies": reproduce_anomalies,
     "topics": reproduce_topics,
+    "posteriors": reproduce_posteriors,
 }
 OTHER_WORK = {  # than curves
     "claims": claims_core_seconds,
@@ -31,6 +33,7 @@ OTHER_WORK = {  # than curves
     "synthetic": synthetic_core_seconds,
     "anomalies": anomalies_core_seconds,
     "topics": topics_core_seconds,
+    "posteriors": posteriors_core_seconds,
 }
 PARTS = (*FIGURES, *MAKERS)
 

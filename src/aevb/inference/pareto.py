@@ -31,7 +31,7 @@ def pareto_k_hat(log_weights: np.ndarray) -> np.ndarray:
     """
     log_weights = np.asarray(log_weights, np.float64)
     S = log_weights.shape[-1]
-    num_tail = int(np.ceil(min(S / 5, 3 * np.sqrt(S))))
+    num_tail = _tail_size(S)
     if num_tail < SMALLEST_TAIL:
         return np.full(log_weights.shape[:-1], np.nan)
     ordered = np.partition(log_weights, S - num_tail - 1, axis=-1)[..., -num_tail - 1 :]
@@ -39,9 +39,51 @@ def pareto_k_hat(log_weights: np.ndarray) -> np.ndarray:
     weights = np.exp(ordered - ordered[..., -1:])  # k does not depend on the scale of the weights
     excesses = weights[..., 1:] - weights[..., :1]
     largest = excesses[..., -1:]
-    k = _fit_shape(np.where(largest > 0, excesses / np.where(largest > 0, largest, 1), 1))
-    k = (num_tail * k + 10 * 0.5) / (num_tail + 10)
+    k, _ = _fit_tail(np.where(largest > 0, excesses / np.where(largest > 0, largest, 1), 1))
+    k = _towards_half(k, num_tail)
     return np.where(largest[..., 0] > 0, k, -np.inf)[()]
+
+
+def smoothed_weights(log_weights: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return normalized weights whose largest are replaced by quantiles of the Pareto distribution fitted to them.
+
+    This is Pareto smoothed importance sampling (Vehtari et al., 2024): averages with these weights have less variance
+    than with the raw ones, and little bias for k-hat below 0.7.
+
+    Args:
+        log_weights: (S,); minus infinity for draws outside of the support.
+
+    Returns:
+        Weights that sum to 1, (S,), and k-hat.
+
+    Example:
+        >>> weights, k_hat = smoothed_weights(np.random.default_rng(0).exponential(0.5, size=10_000))
+        >>> print(f"{weights.sum():.2f} {k_hat:.1f}")
+        1.00 0.5
+    """
+    log_weights = np.asarray(log_weights, np.float64)
+    log_weights = log_weights - log_weights.max()
+    weights, k_hat = np.exp(log_weights), float(pareto_k_hat(log_weights))
+    if np.isfinite(k_hat):
+        num_tail = _tail_size(len(weights))
+        order = np.argsort(weights)
+        tail, threshold = order[-num_tail:], weights[order[-num_tail - 1]]
+        excesses = weights[tail] - threshold
+        k, b = _fit_tail(excesses / excesses[-1])
+        sigma = float(-k / b[..., 0]) * excesses[-1]
+        share = (np.arange(num_tail) + 0.5) / num_tail
+        k = _towards_half(float(k), num_tail)
+        quantiles = sigma * np.expm1(-k * np.log1p(-share)) / k if abs(k) > 1e-8 else -sigma * np.log1p(-share)
+        weights[tail] = np.minimum(threshold + quantiles, 1.0)  # never above the largest raw weight
+    return weights / weights.sum(), k_hat
+
+
+def _tail_size(num_samples):
+    return int(np.ceil(min(num_samples / 5, 3 * np.sqrt(num_samples))))
+
+
+def _towards_half(k, num_tail):
+    return (num_tail * k + 10 * 0.5) / (num_tail + 10)
 
 
 def k_hat_threshold(num_samples: int) -> float:
@@ -49,8 +91,8 @@ def k_hat_threshold(num_samples: int) -> float:
     return min(1 - 1 / np.log10(num_samples), 0.7)
 
 
-def _fit_shape(x):
-    """Fit k to excesses x (..., n), ascending to 1: the posterior mean of a profile likelihood on a grid of b."""
+def _fit_tail(x):
+    """Fit k and b = -k / sigma to excesses x (..., n), ascending to 1: a profile likelihood on a grid of b."""
     n = x.shape[-1]
     quartile = np.maximum(x[..., n // 4 : n // 4 + 1], 1e-300)  # it may underflow when one weight dominates
     num_grid = 30 + int(np.sqrt(n))
@@ -62,4 +104,4 @@ def _fit_shape(x):
     profile = np.where(np.isnan(profile), -np.inf, profile)
     weight = np.exp(profile - profile.max(axis=-1, keepdims=True))
     b_hat = np.sum(b * weight, axis=-1, keepdims=True) / np.sum(weight, axis=-1, keepdims=True)
-    return np.mean(np.log1p(-b_hat * x), axis=-1)
+    return np.mean(np.log1p(-b_hat * x), axis=-1), b_hat

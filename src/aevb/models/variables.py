@@ -67,6 +67,42 @@ class Variables:
             start += part.size
         return values[None] if list(values) == [None] else values, log_det
 
+    def places(self) -> dict[str | None, tuple[int, int]]:
+        """Return where each variable begins and ends in u."""
+        found, start = {}, 0
+        for name, variable in self.variables.items():
+            found[name] = (start, start + math.prod(variable.unconstrained_shape))
+            start = found[name][1]
+        return found
+
+    def unconstrain(self, values: Any) -> tuple[Array, Array]:
+        """Return u for values of the variables, with any leading axes, and the log-determinant of the Jacobian there.
+
+        Raises:
+            ValueError: A variable is missing or has another shape.
+
+        Example:
+            >>> variables = describe({"rate": constraints.positive})
+            >>> u, log_det = variables.unconstrain({"rate": jnp.array([1.0, 2.0])})
+            >>> u.shape, log_det.shape
+            ((2, 1), (2,))
+        """
+        parts, log_dets = [], []
+        for name, variable in self.variables.items():
+            try:
+                value = jnp.asarray(values if name is None else values[name])
+            except KeyError:
+                raise ValueError(f"values: there is no variable {name!r}.") from None
+            lead = value.shape[: value.ndim - len(variable.shape)]
+            if value.shape[len(lead) :] != variable.shape:
+                raise ValueError(f"values[{name!r}]: has shape {value.shape}, expected (..., {variable.shape}).")
+            bijection = biject_to(variable.support)
+            part = bijection.inv(value)
+            log_det = jnp.asarray(bijection.log_abs_det_jacobian(part, value))
+            log_dets.append(jnp.sum(log_det.reshape(*lead, -1), axis=-1))
+            parts.append(jnp.reshape(part, (*lead, -1)))
+        return jnp.concatenate(parts, axis=-1), jnp.sum(jnp.stack(log_dets), axis=0)
+
 
 def describe(variables) -> Variables:
     """Return the variables that a user describes.

@@ -4,13 +4,13 @@ import warnings
 
 import numpy as np
 
-from aevb.inference.fitted import FittedPosterior
+from aevb.inference.fitted import Details, FittedPosterior, draw_arrays
 from aevb.inference.importance import log_mean_exp
 from aevb.inference.log_weights import log_weights_of
 from aevb.inference.pareto import k_hat_threshold, pareto_k_hat
+from aevb.posterior.weighing import NEGLIGIBLE_GAP
 
 NUM_DRAWS = 2000  # for the bound, its error and k-hat
-NEGLIGIBLE_GAP = 0.05  # nats
 
 
 def judge(learner, trained, data, steps_per_epoch, key, seed) -> FittedPosterior:
@@ -31,6 +31,7 @@ def judge(learner, trained, data, steps_per_epoch, key, seed) -> FittedPosterior
         )
     for doubt in doubts:
         warnings.warn(doubt, UserWarning, stacklevel=3)
+    rows = [row["lower_bound"] for row in trained.history]
     history = [
         {"step": row["epoch"] * steps_per_epoch, "lower_bound": row["lower_bound"], "seconds": row["seconds"]}
         for row in trained.history
@@ -48,7 +49,18 @@ def judge(learner, trained, data, steps_per_epoch, key, seed) -> FittedPosterior
         seed=seed,
         data=data if local is not None else None,
         warnings=tuple(doubts),
+        converged_=_has_levelled(rows),
+        details=Details(draw_q=lambda num_samples, seed: draw_arrays(q, num_samples, seed)),
     )
+
+
+def _has_levelled(bounds):
+    """Return whether the last fifth of the rows of the history is no better than the fifth before it."""
+    num = len(bounds) // 5
+    if num < 2:
+        return False
+    last, before = np.array(bounds[-num:]), np.array(bounds[-2 * num : -num])
+    return bool(last.mean() - before.mean() < max(0.05, 2 * last.std() / np.sqrt(num)))
 
 
 def _k_hat(log_weights):

@@ -43,19 +43,22 @@ class Optimization:
 
     Args:
         batch_size: M; None for all data in each step.
-        num_samples: L, draws of the variables per step.
-        optimizer: ``"adam"``, ``"adagrad"`` or ``"sgd"``, whose learning rate decays to a thousandth over the steps; or
-            an optax transformation with its own rate and schedule.
-        learning_rate: Initial learning rate; None for 0.05, or 0.005 for a flow. An optax transformation's updates are
-            multiplied by it; None for 1.
-        max_steps: Number of steps; with minibatches at least one pass through the data.
+        num_samples: L, draws of the variables per step; None for the best known number.
+        optimizer: None for steps in coordinates in which q is N(0, I), whose size decreases until a test finds that
+            learning has converged. Or ``"adam"``, ``"adagrad"`` or ``"sgd"``, whose learning rate decays to a
+            thousandth over `max_steps`; or an optax transformation with its own rate and schedule. These start at 0,
+            whatever the model, and take all steps; your own posteriors and local variables need one, by default Adam.
+        learning_rate: Initial learning rate of an optimizer; None for 0.05, or 0.005 for a flow. An optax
+            transformation's updates are multiplied by it; None for 1.
+        max_steps: Number of steps after which to give up, for each family that is tried; with an optimizer, the number
+            of steps, with minibatches at least one pass through the data.
         random_state: Seed, an integer; the same seed gives the same result.
         progress: Whether to show a progress bar.
     """
 
     batch_size: int | None = None
-    num_samples: int = 8
-    optimizer: str | optax.GradientTransformation = "adam"
+    num_samples: int | None = None
+    optimizer: str | optax.GradientTransformation | None = None
     learning_rate: float | None = None
     max_steps: int = 5000
     random_state: int = 0
@@ -63,15 +66,21 @@ class Optimization:
 
     def check(self) -> None:
         """Refuse values that are not allowed."""
-        check_parameter("num_samples", self.num_samples, kind=int, low=1)
+        if self.num_samples is not None:
+            check_parameter("num_samples", self.num_samples, kind=int, low=1)
         check_parameter("max_steps", self.max_steps, kind=int, low=1)
-        if not isinstance(self.optimizer, optax.GradientTransformation):
+        if self.optimizer is not None and not isinstance(self.optimizer, optax.GradientTransformation):
             check_parameter("optimizer", self.optimizer, choices=OPTIMIZERS)
         if self.batch_size is not None:
             check_parameter("batch_size", self.batch_size, kind=int, low=1)
         if self.learning_rate is not None:
             check_parameter("learning_rate", self.learning_rate, kind=float, above=0)
         check_parameter("random_state", self.random_state, kind=int, low=0, high=2**32 - 1)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing about the steps was chosen, so that they can be taken in whitened coordinates."""
+        return self.num_samples is None and self.optimizer is None and self.learning_rate is None
 
     def schedule(self, num_rows: int) -> Schedule:
         """Return the steps for this many rows; the loop returns to Python at least once per round."""
@@ -95,4 +104,4 @@ class Optimization:
             return self.optimizer
         constant = int(CONSTANT_SHARE * num_steps)
         decay = optax.exponential_decay(1.0, num_steps - constant, FINAL_RATE, transition_begin=constant)
-        return optax.chain(OPTIMIZERS[self.optimizer], optax.scale_by_schedule(decay))
+        return optax.chain(OPTIMIZERS[self.optimizer or "adam"], optax.scale_by_schedule(decay))

@@ -1,0 +1,149 @@
+"""Draws that can be trusted where q is not enough: chains of the No-U-Turn sampler in coordinates whitened by q.
+
+Hoffman and Gelman, "The No-U-Turn sampler" (2014); the transitions are BlackJAX's.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from blackjax.mcmc import nuts
+from jax import lax
+
+from aevb.inference.chains import effective_sample_size, r_hat
+from aevb.posterior.density import Density
+from aevb.posterior.gaussian import Gaussian
+
+NUM_CHAINS = 8
+ROUND = 50  # transitions per compiled call
+TUNING_ROUNDS = (2, 2, 4, 4)  # after each group but the last, the coordinates are whitened by the draws
+ROUNDS = (10, 80)  # of draws: at least, and at most
+ENOUGH = 2000  # effective draws of each variable
+AGREED = 1.01
+MAX_DOUBLINGS = 8
+TARGET = 0.85  # acceptance
+
+
+class Chains(NamedTuple):
+    """Draws of chains, and whether they have converged."""
+
+    points: np.ndarray  # (chains, draws, D)
+    r_hat: np.ndarray  # (D,)
+    effective: np.ndarray  # (D,)
+    num_divergent: int
+    step_size: float
+
+    def doubts(self) -> list[str]:
+        """Return reasons not to trust the draws."""
+        found = []
+        if self.r_hat.max() > 1.02:
+            found.append(f"r-hat is {self.r_hat.max():.3f}: the chains disagree, possibly about several modes")
+        if self.effective.min() < 400:
+            found.append(f"the chains' draws are worth only {self.effective.min():.0f} independent ones")
+        num = self.points.shape[0] * self.points.shape[1]
+        if self.num_divergent > 0.005 * num:
+            found.append(f"{self.num_divergent} of {num:,} trajectories diverged: parts of the posterior are missed")
+        return found
+
+
+def run_chains(density: Density, q: Gaussian, starts: np.ndarray, seed: int, watch=lambda share: None) -> Chains:
+    """Run chains from draws of q until they agree and are worth enough draws, or for a fixed number of rounds.
+
+    Args:
+        density: The log density.
+        q: The Gaussian that whitens the coordinates at first.
+        starts: Points to start from, at least as many as there are chains.
+        seed: Random seed.
+        watch: Called with the share of the work done.
+    """
+    key, mean = jax.random.key(seed), q.mean
+    factor = np.diag(q.factor) if q.is_diagonal else q.factor
+    whitened = np.linalg.solve(factor, (starts[:NUM_CHAINS] - mean).T).T
+    tuning = _Tuning()
+    total = sum(TUNING_ROUNDS) + ROUNDS[0]
+    run = jax.jit(partial(_round, density))
+    done = 0
+
+    def one_round(w, factor, step):
+        nonlocal done
+        with density.precision():
+            found = run(w, density.data, mean, factor, jax.random.fold_in(key, done), step)
+        done += 1
+        watch(min(done / total, 0.99))
+        return tuple(np.asarray(part, np.float64) for part in found)
+
+    for group, num_rounds in enumerate(TUNING_ROUNDS):
+        seen = []
+        for _ in range(num_rounds):
+            w, acceptance, _ = one_round(whitened, factor, tuning.step)
+            whitened = w[:, -1]
+            tuning.update(acceptance)
+            seen.append(w)
+        if group < len(TUNING_ROUNDS) - 1:
+            half = np.concatenate(seen[len(seen) // 2 :], axis=1).reshape(-1, len(mean))
+            change = _shrunk_factor(half)
+            factor, whitened = factor @ change, np.linalg.solve(change, whitened.T).T
+            tuning.restart()
+    step, draws, divergent = tuning.average, [], 0
+    for number in range(ROUNDS[1]):
+        w, _, bad = one_round(whitened, factor, step)
+        whitened, divergent = w[:, -1], divergent + int(bad.sum())
+        draws.append(w)
+        if number + 1 >= ROUNDS[0] and (number + 1) % 5 == 0:
+            chains = np.concatenate(draws, axis=1)
+            if effective_sample_size(chains).min() > ENOUGH and r_hat(chains).max() < AGREED:
+                break
+    points = mean + np.concatenate(draws, axis=1) @ factor.T
+    return Chains(points, r_hat(points), effective_sample_size(points), divergent, step)
+
+
+class _Tuning:
+    """The step size, moved towards the target acceptance after each round; see `aevb.inference.tuning.adapt`."""
+
+    def __init__(self):
+        self.log_step, self.number, self.sizes = np.log(0.5), 0, []
+
+    @property
+    def step(self):
+        return float(np.exp(self.log_step))
+
+    @property
+    def average(self):
+        return float(np.exp(np.mean(self.sizes[len(self.sizes) // 2 :])))
+
+    def update(self, acceptance):
+        gain = 2.0 / (1 + self.number) ** 0.6
+        self.log_step += gain * (np.mean(acceptance) - TARGET)
+        self.number += 1
+        self.sizes.append(self.log_step)
+
+    def restart(self):
+        self.number, self.sizes = 0, []
+
+
+def _shrunk_factor(draws):
+    """Return the Cholesky factor of the draws' covariance, shrunk towards its diagonal as in Stan."""
+    n, D = draws.shape
+    covariance = np.atleast_2d(np.cov(draws.T))
+    return np.linalg.cholesky((n * covariance + 5 * 1e-3 * np.eye(D)) / (n + 5))
+
+
+def _round(density, positions, data, mean, factor, key, step_size):
+    """Make a round of transitions of all chains; return positions (chains, T, D), acceptances and divergences."""
+
+    def log_density(w):
+        value = density.of_point(mean + factor @ w, data)
+        return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+
+    kernel, inverse_mass = nuts.build_kernel(), jnp.ones(len(mean))
+
+    def chain(position, key):
+        def step(state, key):
+            state, info = kernel(key, state, log_density, step_size, inverse_mass, MAX_DOUBLINGS)
+            return state, (state.position, info.acceptance_rate, info.is_divergent)
+
+        return lax.scan(step, nuts.init(position, log_density), jax.random.split(key, ROUND))[1]
+
+    return jax.vmap(chain)(positions, jax.random.split(key, len(positions)))

@@ -1,0 +1,91 @@
+"""Where q starts: the best of several modes and points on the way to them, with the curvature there as its spread."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from aevb.posterior.curvature import laplace, polish, probed_units
+from aevb.posterior.density import Density
+from aevb.posterior.gaussian import Gaussian, residual
+from aevb.posterior.paths import climb
+
+MAX_FULL = 500  # variables up to which covariances are matrices
+NUM_POLISHED = 4  # ends of paths that are followed to their mode
+NUM_ON_THE_WAY = 6  # points of the best path that are tried too
+NUM_DRAWS = 64  # for the estimate of the bound at each candidate
+LIKELY = 5.0  # nats below the best mode: a share of about 1%
+
+
+class Start(NamedTuple):
+    """The Gaussian to start from, and what else was found."""
+
+    q: Gaussian
+    lower_bound: float  # its estimate there
+    num_modes: int  # with more than about 1% of the mass, by their Gaussians
+    shares: list[float]  # their shares, the largest first
+
+
+def find_start(density: Density, rng: np.random.Generator) -> Start:
+    """Follow paths up the log density from random points, and return the Gaussian with the best bound.
+
+    The mode itself may be far from the mass, or at infinity, as in a funnel; so points on the way are tried as well.
+
+    Args:
+        density: The log density.
+        rng: Random generator.
+    """
+    num_paths = 8 if density.is_cheap else 4
+    paths = climb(density, rng, num_paths)
+    if density.size > MAX_FULL:
+        candidates = [Gaussian(path.points[-1], probed_units(density, path.points[-1], rng)) for path in paths[:2]]
+        bounds = [_bound(density, q, rng) for q in candidates]
+        best = int(np.argmax(bounds))
+        return Start(candidates[best], bounds[best], 1, [1.0])
+    modes: list[Gaussian] = []
+    for path in _distinct(paths)[:NUM_POLISHED]:
+        mode, factor, _ = polish(density, path.points[-1])
+        modes.append(Gaussian(mode, factor))
+    bounds = [_bound(density, q, rng) for q in modes]
+    order = np.argsort(bounds)[::-1]
+    modes, bounds = [modes[i] for i in order], [bounds[i] for i in order]
+    shares = _shares(modes, bounds)
+    points = paths[0].points
+    for i in np.unique(np.linspace(0, len(points) - 1, NUM_ON_THE_WAY + 2).astype(int)[1:-1]):
+        q = Gaussian(points[i], laplace(density, points[i]))
+        modes.append(q)
+        bounds.append(_bound(density, q, rng))
+    best = int(np.argmax(bounds))
+    q, bound = modes[best], bounds[best]
+    for _ in range(10):  # a Gaussian that reaches to where the model is not defined
+        if np.isfinite(bound):
+            break
+        q = Gaussian(q.mean, q.factor / 2)
+        bound = _bound(density, q, rng)
+    return Start(q, bound, len(shares), shares)
+
+
+def _bound(density, q, rng):
+    """Estimate the bound; minus infinity if a fifth of the draws is where the model is not defined."""
+    at = residual(density, q, rng, NUM_DRAWS)
+    return at.lower_bound if at.share_bad < 0.2 else -np.inf
+
+
+def _distinct(paths):
+    """Return the paths that end in different places, as far as their values tell."""
+    found = []
+    for path in paths:
+        if all(abs(path.values[-1] - other.values[-1]) > 0.05 for other in found):
+            found.append(path)
+    return found
+
+
+def _shares(modes, bounds):
+    """Return the shares of the mass of modes that are apart, by their bounds."""
+    apart: list[int] = []
+    for i, q in enumerate(modes):
+        D = len(q.mean)
+        far = [np.sum(modes[j].noise(q.mean[None]) ** 2) > 9 * (D + 5) for j in apart]
+        if np.isfinite(bounds[i]) and bounds[i] > bounds[0] - LIKELY and all(far):
+            apart.append(i)
+    weights = np.exp([bounds[i] - bounds[0] for i in apart]) if apart else np.ones(1)
+    return [float(share) for share in weights / weights.sum()]
