@@ -30,7 +30,7 @@ def log_weights_of(learner, models: tuple, data: Any, key: Array, num_draws: int
         The variables with leading axis S, and the log weights, (S,).
     """
     points, variables = _draw(models, key, num_draws=num_draws)
-    log_weights = np.asarray(_log_ratios(models, points, data, learner=learner), np.float64)
+    log_weights = np.array(_log_ratios(models, points, data, learner=learner), np.float64)  # a copy to add to
     if learner.log_joint.log_likelihood is not None:
         for start in range(0, learner.num_rows, ROWS_AT_ONCE):
             block, rows, block_key = _block(data, start, learner.num_rows, key)

@@ -1,7 +1,4 @@
-"""SGVB for any named family in coordinates whitened by a Gaussian: flows and low-rank Gaussians.
-
-Paper: §2.3, §2.4.
-"""
+"""SGVB for any named family in coordinates whitened by a Gaussian: flows and low-rank Gaussians."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -99,7 +96,7 @@ def maximize_family(
         key, history, done, best = jax.random.key(seed), [], 0, None
         converged, reason = False, "max_steps"
         coordinates = (jnp.asarray(base.mean), jnp.asarray(base.factor))
-        run = jax.jit(partial(_round, density, base.is_diagonal, skeleton, num_samples))
+        run = jax.jit(partial(_round, _Setting(density, base.is_diagonal, skeleton, num_samples)))
         try:
             for level, rate in enumerate(RATES):
                 previous = None
@@ -146,8 +143,18 @@ def _optimizer():
     return optax.chain(optax.clip_by_global_norm(LARGEST_NORM), optax.scale_by_adam(b2=0.99))
 
 
-def _round(density, is_diagonal, skeleton, num_samples, state, constants, data, coordinates, key, rate):
+class _Setting(NamedTuple):
+    """What a compiled round of steps depends on."""
+
+    density: Density
+    is_diagonal: bool
+    skeleton: Any
+    num_samples: int
+
+
+def _round(setting, state, constants, data, coordinates, key, rate):
     """Take a round of steps; return the state (parameters, optimizer, average) and the bound at each step."""
+    density, is_diagonal, skeleton, num_samples = setting
     mean, factor = coordinates
     log_det = jnp.log(jnp.abs(factor)).sum() if is_diagonal else jnp.linalg.slogdet(factor)[1]
     optimizer = _optimizer()

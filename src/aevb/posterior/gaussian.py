@@ -1,7 +1,4 @@
-"""SGVB for a Gaussian q in coordinates in which q is N(0, I): annealed steps, averaged iterates, a test to stop.
-
-Paper: §2.3, §2.4.
-"""
+"""SGVB for a Gaussian q in coordinates in which q is N(0, I): annealed steps, averaged iterates, a test to stop."""
 
 from typing import NamedTuple
 

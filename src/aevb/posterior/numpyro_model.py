@@ -39,6 +39,14 @@ class _Rows(Messenger):
             msg["value"], msg["args"] = rows, (size, len(rows))
 
 
+class _Unobserved(Messenger):
+    """Draw observed sites instead of using their values."""
+
+    def process_message(self, msg):
+        if msg["type"] == "sample" and msg["is_observed"]:
+            msg["value"], msg["is_observed"] = None, False
+
+
 def read_numpyro(model: Callable, data: Any) -> ReadModel | None:
     """Return the variables and the log joint of a NumPyro model; None if the function has no sample statements.
 
@@ -73,8 +81,9 @@ def read_numpyro(model: Callable, data: Any) -> ReadModel | None:
 
     def predict(key, draws):
         with jax.enable_x64(True):
-            given, named = jax.tree.map(_indexable, (args, _without_observed(kwargs, whole)))
-            return Predictive(_Rows(model), draws)(key, *given, **named)
+            given, named = jax.tree.map(_indexable, (args, kwargs))
+            found = Predictive(_Unobserved(_Rows(model)), draws)(key, *given, **named)
+        return {name: value for name, value in found.items() if whole[name]["type"] == "sample"}
 
     variables = {name: (site["fn"].support, np.shape(site["value"])) for name, site in latent.items()}
     variables = {name: _described(*facts) for name, facts in variables.items()}
@@ -117,13 +126,3 @@ def _minibatch(sites, latent):
     inside = {frame.name for site in latent.values() for frame in site["cond_indep_stack"]}
     sizes = set(plates.values())
     return None if len(sizes) != 1 or inside & set(plates) else sizes.pop()
-
-
-def _without_observed(kwargs, sites):
-    """Return keyword arguments without the observed values, so that they are drawn."""
-    observed = [site["value"] for site in sites.values() if site["type"] == "sample" and site["is_observed"]]
-
-    def is_observed(value):
-        return any(value is seen or np.shares_memory(np.asarray(value), np.asarray(seen)) for seen in observed)
-
-    return {name: None if is_observed(value) else value for name, value in kwargs.items()}

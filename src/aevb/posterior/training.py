@@ -1,7 +1,4 @@
-"""Fit any posterior by an optimizer: the user's own distributions, local variables, encoders.
-
-Paper: §2.3, App. F.
-"""
+"""Fit any posterior by an optimizer: the user's own distributions, local variables, encoders."""
 
 import warnings
 from typing import Any
