@@ -1,6 +1,7 @@
 """Which kind each column is taken for, and what a user can ask for."""
 
 import datetime
+import json
 
 import numpy as np
 import pandas as pd
@@ -202,3 +203,47 @@ def test_decisions_are_deterministic_and_few_numbers_are_looked_at_closely(monke
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=30_000)})
     assert TableFormat.learn(frame) == TableFormat.learn(frame)
     assert sizes == [10_000, 10_000]
+
+
+# ---- frequent values -------------------------------------------------------------------------------------------------
+
+
+def spiked(num=3000, decimals=0):
+    """Return numbers of which a third are one and the same."""
+    rng = np.random.default_rng(1)
+    return np.where(np.arange(num) % 3 == 0, 12.3 if decimals else 40, rng.gamma(4, 10, num).round(decimals))
+
+
+@pytest.mark.parametrize(
+    ("x", "kind"),
+    [
+        (spiked(), "histogram"),
+        (spiked(decimals=1), "histogram"),
+        (spiked(900), "gaussian"),  # few rows
+        (np.random.default_rng(0).normal(40, 10, 3000), "gaussian"),
+        (np.random.default_rng(0).poisson(30, 3000), "gaussian"),
+        (np.random.default_rng(0).lognormal(3, 1, 3000), "lognormal"),
+    ],
+)
+def test_many_numbers_with_frequent_values_have_cells(x, kind):
+    table = TableFormat.learn(pd.DataFrame({"x": x}))
+
+    assert table.summary()[0].kind == kind
+    if kind == "histogram":
+        assert "33% are" in table.summary()[0].reason
+
+
+@pytest.mark.parametrize("decimals", [0, 1])
+def test_numbers_with_cells_come_back(decimals):
+    frame = pd.DataFrame({"x": spiked(decimals=decimals)})
+    frame["x"] = frame["x"].astype(float if decimals else int)
+    table = TableFormat.from_description(json.loads(json.dumps(TableFormat.learn(frame).describe())))
+
+    back = table.decode(table.encode(frame).astype(np.float32))
+
+    assert back["x"].dtype == frame["x"].dtype
+    np.testing.assert_allclose(back["x"], frame["x"], rtol=1e-5 if decimals else 0)
+    frequent = frame["x"] == frame["x"].mode()[0]
+    assert (back["x"][frequent] == frame["x"][frequent]).all()  # exactly, although positions are in single precision
+    beyond = table.decode(np.array([[-50.0], [1e6]]))["x"]
+    assert list(beyond) == [frame["x"].min(), frame["x"].max()]

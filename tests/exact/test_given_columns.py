@@ -15,7 +15,9 @@ from scipy.stats import norm
 
 from aevb import VAE
 from aevb.data.frames import TableFormat
+from aevb.data.frames.given import read_given
 from aevb.fitted import FittedModel, tables
+from aevb.fitted.tables import Evidence
 from aevb.models import TABLE, join, split, table_models
 from aevb.networks import initialize
 
@@ -36,9 +38,9 @@ NUM_ROWS, POOL = 4000, 40_000  # rows that are drawn, and draws of z that they a
 DRAWS = 400  # of imputed frames
 
 
-def model_of(frame, missing="ignored"):
+def model_of(frame, missing="ignored", kinds=KINDS):
     """Return a model of a table, in which all columns depend strongly on one latent variable."""
-    format = TableFormat.learn(frame, KINDS, missing)
+    format = TableFormat.learn(frame, kinds, missing)
     models = table_models(format.model_columns, 1, (4,), has_missing=format.encodes_missing)
     parameters, *rest = split(initialize(models, jax.random.key(3), "paper"))
     generative, recognition = join(jax.tree.map(lambda leaf: 6 * leaf, parameters), *rest)
@@ -285,3 +287,34 @@ def test_filled_in_entries_stay_filled_in(with_mask):
     assert not vae.reconstruct(holes[:20]).isna().to_numpy().any()
     ranking = vae.rank_anomalies(holes[:20], by_column=True)
     assert list(ranking.contributions.columns) == [*FRAME.columns, "age is missing", "sex is missing"]
+
+
+# ---- a column with cells ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hours():
+    """A model of whole numbers of which a third are 40, whose cells depend strongly on z, and of one more column."""
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(2000) < 0.3, 40, rng.normal(35, 12, 2000).round().clip(1))
+    return model_of(pd.DataFrame({"hours": x, "age": rng.normal(40, 10, 2000).round(3)}), kinds={"age": "gaussian"})
+
+
+@pytest.mark.thorough
+def test_a_range_of_whole_numbers_is_its_share_of_the_cells(hours):
+    """log p(30 <= x <= 45 | z) from the probabilities of single numbers, and draws inside the range, ends included."""
+    column = hours.format.columns[0]
+    assert column.kind == "histogram"
+    evidence = read_given(hours.format, {"hours": (30, 45)})
+    numbers = column.column.stored(np.arange(30.0, 46.0))
+
+    def single(p):  # a density in the user's units, at whole numbers, is a probability
+        return jax.nn.logsumexp(jax.vmap(lambda u: p.entry_log_probs(jnp.array([u, 0.0]))[0])(numbers))
+
+    exact = decoded(hours, single)
+    found = decoded(hours, lambda p: tables._log_evidence(p, Evidence(*map(jnp.asarray, evidence)))[0])
+    np.testing.assert_allclose(found, exact, atol=2e-3)  # the range ends at 29.501 and 45.499
+
+    drawn = hours.format.decode(tables.sample_given(hours, 2000, evidence, random_state=0).rows)["hours"]
+    assert drawn.min() == 30
+    assert drawn.max() == 45

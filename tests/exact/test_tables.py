@@ -44,12 +44,16 @@ COLUMNS = {
     "bernoulli": Column("g", "bernoulli", start=(-0.7,)),
     "categorical": Column("h", "categorical", num_levels=3, start=(-1.5, -0.5, -1.5)),
     "ordinal": Column("i", "ordinal", num_levels=5, start=(-2.0, -0.5, 0.3, 1.0)),
+    "histogram": Column(
+        "j", "histogram", loc=4.0, scale=2.0, num_levels=5, edges=(1.0, 3.5, 4.0, 9.0), frequent=(3.75,)
+    ),
 }
 TABLES = {
     "two": ("gaussian", "categorical"),
     "counts": ("ordinal", "poisson", "lognormal"),
     "tails": ("student-t", "bernoulli", "negative-binomial"),
     "bounded": ("categorical", "bounded", "gaussian"),
+    "cells": ("histogram", "gaussian"),
 }
 
 
@@ -124,6 +128,12 @@ def outcomes(column):
     if column.kind.is_standardized:
         v = np.linspace(-9, 9, 601)  # u = sinh(v): dense where densities are sharp, and far enough for heavy tails
         return np.sinh(v), np.log(np.cosh(v) * (v[1] - v[0]))
+    if column.family == "histogram":  # which is constant in cells, with exponential tails
+        beyond, weights = np.polynomial.laguerre.laggauss(30)
+        cells = np.arange(len(column.edges) - 1) + 0.5
+        log_tails = np.log(weights) + beyond
+        positions = np.concatenate([-beyond, cells, len(cells) + beyond])
+        return positions, np.concatenate([log_tails, np.zeros(len(cells)), log_tails])
     return np.arange(300.0 if column.kind.is_count else column.num_levels or 2.0), 0.0
 
 

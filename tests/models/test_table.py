@@ -37,6 +37,7 @@ def data(family, num=500):
         "bernoulli": lambda: rng.random(num) < 0.2,
         "categorical": lambda: rng.choice(5, num, p=[0.1, 0.2, 0, 0.4, 0.3]),
         "ordinal": lambda: rng.choice(3, num, p=[0.5, 0.3, 0.2]),
+        "histogram": lambda: np.where(np.arange(num) % 5 // 2 == 1, 40.5, rng.normal(30, 10, num).round(2)),
     }[family]().astype(float)
 
 
@@ -117,8 +118,20 @@ def exact(one):
         "bernoulli": lambda: stats.bernoulli(expit(one.start[0])),
         "categorical": lambda: stats.rv_discrete(values=(range(5), np.exp(one.start))),
         "ordinal": lambda: stats.rv_discrete(values=(range(3), np.diff([0, *expit(one.start), 1]))),
+        "histogram": lambda: Cells(one),
     }
     return frozen[one.family]()
+
+
+class Cells:
+    """The density of a column with cells, between its first and its last edge."""
+
+    def __init__(self, one):
+        self.edges, self.shares = np.array(one.edges), np.exp(one.start[1:-1])
+
+    def logpdf(self, x):
+        inside = (x[:, None] >= self.edges[:-1]) & (x[:, None] < self.edges[1:])
+        return np.log(inside @ (self.shares / np.diff(self.edges)))
 
 
 @pytest.mark.float64
@@ -188,7 +201,7 @@ def test_counts_and_levels_sum_to_one_wherever_z_is():
 # ---- encoder and decoder ---------------------------------------------------------------------------------------------
 
 COLUMNS = tuple(column(family) for family in reversed(KINDS))
-ROW = np.array([one.stored(data(one.family)[7:8])[0] for one in COLUMNS])
+ROW = np.array([one.stored(data(one.family)[7:8])[0] for one in COLUMNS])  # with 40.5 in the one with cells
 
 
 def test_features_say_what_each_entry_is_and_nothing_of_missing_ones():
@@ -197,7 +210,10 @@ def test_features_say_what_each_entry_is_and_nothing_of_missing_ones():
     count = [(np.log1p(ROW[order[f]]) - COLUMNS[order[f]].loc) / COLUMNS[order[f]].scale
              for f in ("negative-binomial", "poisson")]  # fmt: skip
     binary, category, level = (ROW[order[family]] for family in ("bernoulli", "categorical", "ordinal"))
+    cells, position = COLUMNS[order["histogram"]], ROW[order["histogram"]]
+    below = np.exp(cells.start)[: int(position) + 1].sum() + position % 1 * np.exp(cells.start)[int(position) + 1]
     expected = [*numbers, *count, 2 * binary - 1, *(np.arange(5) == category), *np.where(level > np.arange(2), 1, -1)]
+    expected += [np.sqrt(12) * (below - 0.5), *(np.array(cells.single_values) == int(position) + 1)]
 
     found = np.asarray(features(ROW, COLUMNS, has_missing=False))
     assert found.shape == (num_features(COLUMNS, has_missing=False),)
@@ -208,7 +224,7 @@ def test_features_say_what_each_entry_is_and_nothing_of_missing_ones():
         row = np.where(observed, ROW, np.nan)
         masked = np.asarray(features(Datapoint(row, observed), COLUMNS, has_missing=True))
         changed = np.flatnonzero(masked[: len(found)] != found)
-        assert len(changed) == {"categorical": 1, "ordinal": 2}.get(one.family, 1)
+        assert len(changed) == {"categorical": 1, "ordinal": 2, "histogram": 2}.get(one.family, 1)
         assert (masked[changed] == 0).all()
         np.testing.assert_array_equal(masked[len(found) :], observed)
 

@@ -12,6 +12,7 @@ from numpyro.distributions import Distribution, Independent, StudentT, constrain
 from numpyro.distributions.batch_util import promote_batch_shape
 from numpyro.distributions.transforms import Transform
 
+from aevb.distributions.histogram import FromCells, Histogram
 from aevb.distributions.levels import AbstractLevels
 
 
@@ -112,8 +113,16 @@ class Columns(Distribution):
         return self._in_order([block.mode if _has_levels(block) else block.mean for block in self.blocks])
 
     @property
+    def expectation(self) -> Array:
+        """The same, but of columns with cells the means of the numbers, which unlike positions can be averaged."""
+        return self._in_order([block.mode if _has_levels(block) else _expectation(block) for block in self.blocks])
+
+    @property
     def variance(self) -> Array:
-        """The variances of stored numbers and counts; NaN for columns with levels, whose codes are only names."""
+        """The variances of stored numbers and counts; NaN for columns with levels, whose codes are only names.
+
+        Of columns with cells, those of the numbers, in their own standard deviations.
+        """
         return self._in_order(
             [jnp.full(block.batch_shape, jnp.nan) if _has_levels(block) else block.variance for block in self.blocks]
         )
@@ -151,7 +160,7 @@ class Columns(Distribution):
         """
         pieces: list[Any] = [None] * self.event_shape[0]
         for block, places in zip(self.blocks, self.places, strict=True):
-            values = block.probabilities if _has_levels(block) else block.mean[..., None]  # (..., d, K)
+            values = block.probabilities if _has_levels(block) else _expectation(block)[..., None]  # (..., d, K)
             for number, place in enumerate(places):
                 pieces[place] = values[..., number, : self.sizes[place]]
         return jnp.concatenate(pieces, axis=-1)
@@ -169,9 +178,8 @@ class Columns(Distribution):
         """
         pieces, values = self.by_column(statistics), list(self.event_shape[0] * [statistics])
         for block, places in zip(self.blocks, self.places, strict=True):
-            guess = _most_probable if _has_levels(block) else _nearest if block.support.is_discrete else _only
-            for place in places:
-                values[place] = guess(pieces[place])
+            for number, place in enumerate(places):
+                values[place] = _guess(block, number, pieces[place])
         return jnp.stack([jnp.asarray(value, statistics.dtype) for value in values], axis=-1)
 
     # ---- layout ------------------------------------------------------------------------------------------------------
@@ -229,16 +237,18 @@ def _index(places):
     return slice(first, last + 1) if places == tuple(range(first, last + 1)) else np.array(places)
 
 
-def _most_probable(probabilities):
-    return jnp.argmax(probabilities, axis=-1)
+def _expectation(block):
+    """Return the means of stored numbers; of those with cells, of the numbers that the positions stand for."""
+    return block.expectation if isinstance(block, Histogram) else block.mean
 
 
-def _nearest(mean):
-    return jnp.round(mean[..., 0])
-
-
-def _only(mean):
-    return mean[..., 0]
+def _guess(block, number, statistics):
+    """Return the stored number that the statistics of one of the entries of a block stand for."""
+    if _has_levels(block):
+        return jnp.argmax(statistics, axis=-1)
+    if isinstance(block, Histogram):
+        return FromCells(block.edges[number : number + 1]).inv(statistics)[..., 0]
+    return jnp.round(statistics[..., 0]) if block.support.is_discrete else statistics[..., 0]
 
 
 @promote_batch_shape.register

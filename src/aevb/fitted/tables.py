@@ -98,7 +98,7 @@ def _complete(models, x, keys, *, num_samples, num_draws, encodes_missing):
         z, log_weights = propose_pool(generative, q, x, key_pool, num_samples)
         weights = jax.nn.softmax(log_weights)
         p = jax.vmap(whole.decoder)(z)  # a tree of (L, D)
-        of_draws = jax.vmap(lambda p: (p.statistics(), p.mean, p.variance))(p)
+        of_draws = jax.vmap(lambda p: (p.statistics(), p.expectation, p.variance))(p)
         statistics, mean, second = (jnp.tensordot(weights, values, 1) for values in of_draws)
         second = second + jnp.tensordot(weights, (of_draws[1] - mean) ** 2, 1)
         guess = whole.decoder(z[0]).row_from_statistics(statistics)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.special import expit, logit
 
+from aevb.models.cells import find_cells, from_cells, shares, to_cells
+
 EDGE = 1e-6  # the share that a number at or beyond an end is stored as: its log odds would be infinite
 QUARTILE = 0.7267  # of Student's t with 5 degrees of freedom, with which such a column starts
 MAX_LOG_CONCENTRATION = 8.0  # of counts whose variance does not exceed their mean: nearly a Poisson distribution
@@ -32,6 +34,7 @@ KINDS = {
     "bernoulli": Kind(num_starts=1),
     "categorical": Kind(has_levels=True),
     "ordinal": Kind(has_levels=True),
+    "histogram": Kind(has_levels=True),  # its levels are the lower tail, the cells and the upper tail
 }
 
 
@@ -51,20 +54,23 @@ class Column:
     "poisson", "negative-binomial"      the count
     "bernoulli"                         0 or 1
     "categorical", "ordinal"            the code of the level: 0, 1, ...
+    "histogram"                         the position among cells, see :class:`aevb.distributions.Histogram`
     =================================== ==============================================================================
 
     Args:
         name: Name of the column.
         family: One of those above.
-        loc: See above; for counts, the mean of log(1 + x), for the encoder.
-        scale: See above; for counts, the standard deviation of log(1 + x).
+        loc: See above; for counts, the mean of log(1 + x), for the encoder; for a "histogram", the mean.
+        scale: See above; for counts, the standard deviation of log(1 + x); for a "histogram", that of the numbers.
         low: Lower end of a "bounded" column.
         high: Upper end of a "bounded" column.
-        num_levels: Number of levels of a "categorical" or "ordinal" column.
+        num_levels: Number of levels of a "categorical" or "ordinal" column, and of cells and tails of a "histogram".
         start: The distribution of the column by itself, with which learning starts: the log mean of a count, and then
-            the log concentration if it is "negative-binomial"; the log odds of 1; the log shares of all categories; or
-            the log odds of being at or below each ordered level but the last. Empty for rate, concentration and odds of
-            1, and for equal shares.
+            the log concentration if it is "negative-binomial"; the log odds of 1; the log shares of all categories, or
+            of all cells and tails; or the log odds of being at or below each ordered level but the last. Empty for
+            rate, concentration and odds of 1, and for equal shares.
+        edges: Of the cells of a "histogram", in the user's units.
+        frequent: Numbers of a "histogram" that have cells of their own.
 
     Example:
         >>> weight = Column.of("weight", "lognormal", np.array([60.0, 75.0, np.nan, 90.0]))
@@ -82,6 +88,8 @@ class Column:
     high: float = 1.0
     num_levels: int = 0
     start: tuple[float, ...] = ()
+    edges: tuple[float, ...] = ()
+    frequent: tuple[float, ...] = ()
 
     def __post_init__(self):
         if self.family not in KINDS:
@@ -91,6 +99,10 @@ class Column:
             raise ValueError(f"column {self.name!r}: needs finite numbers, scale > 0 and low < high, got {self}.")
         if self.kind.has_levels and self.num_levels < 1:
             raise ValueError(f"num_levels: column {self.name!r} has {self.num_levels}, expected at least 1.")
+        if self.family == "histogram" and (len(self.edges) < 2 or self.num_levels != len(self.edges) + 1):
+            raise ValueError(
+                f"edges: column {self.name!r} has {len(self.edges)}, expected 2 or more, one fewer than num_levels."
+            )
         if self.start and len(self.start) != self.num_starts:
             raise ValueError(f"start: column {self.name!r} has {len(self.start)}, expected {self.num_starts} numbers.")
 
@@ -104,7 +116,12 @@ class Column:
         """How many numbers `start` has."""
         if not self.kind.has_levels:
             return self.kind.num_starts
-        return self.num_levels if self.family == "categorical" else self.num_levels - 1
+        return self.num_levels - (self.family == "ordinal")
+
+    @property
+    def single_values(self) -> tuple[int, ...]:
+        """The levels of a "histogram" that are narrow cells around a frequent number, in their order."""
+        return tuple(np.searchsorted(self.edges, self.frequent).tolist())
 
     # ---- units -------------------------------------------------------------------------------------------------------
 
@@ -113,12 +130,16 @@ class Column:
 
         Numbers at the ends of a "bounded" column are moved inside by a millionth of its width.
         """
+        if self.family == "histogram":
+            return to_cells(x, self.edges, self.scale)
         if not self.kind.is_standardized:
             return x
         return (_unstandardized(self.family, x, self.low, self.high) - self.loc) / self.scale
 
     def in_units(self, u: np.ndarray) -> np.ndarray:
         """Return the entries in the user's units that stored numbers stand for."""
+        if self.family == "histogram":
+            return from_cells(u, self.edges, self.scale)
         if not self.kind.is_standardized:
             return u
         v = self.loc + self.scale * u
@@ -146,21 +167,22 @@ class Column:
         x = np.asarray(x, np.float64)
         x = x[~np.isnan(x)]
         loc, scale, start = 0.0, 1.0, ()
+        edges, frequent = find_cells(x) if family == "histogram" else ((), ())
         if family in KINDS and len(x):  # otherwise the defaults
             kind = KINDS[family]
-            if kind.is_standardized or kind.is_count:
+            if kind.is_standardized or kind.is_count or edges:
                 loc, scale = _location_and_scale(family, _unstandardized(family, x, low, high))
-            start = () if kind.is_standardized else tuple(map(float, _start(family, x, num_levels)))
-        return cls(name, family, loc, scale, low, high, num_levels, start)
+            start = () if kind.is_standardized else tuple(map(float, _start(family, x, num_levels, edges)))
+        return cls(name, family, loc, scale, low, high, len(edges) + 1 if edges else num_levels, start, edges, frequent)
 
     def describe(self) -> dict[str, Any]:
         """Return all of it as what JSON can hold."""
-        return asdict(self) | {"start": list(self.start)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> "Column":
         """Return the column that was described."""
-        return cls(**{**description, "start": tuple(description["start"])})
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in description.items()})
 
 
 def _unstandardized(family, x, low, high):
@@ -184,9 +206,11 @@ def _location_and_scale(family, v):
     return float(v.mean()), scale if scale > 0 else 1.0
 
 
-def _start(family, x, num_levels):
+def _start(family, x, num_levels, edges):
     """Return `start`, with half an entry more of each outcome, so that none is impossible."""
     n = len(x)
+    if family == "histogram":
+        return np.log(shares(x, edges))
     if family == "bernoulli":
         return (np.log(x.sum() + 0.5) - np.log(n - x.sum() + 0.5),)
     if KINDS[family].is_count:
@@ -195,8 +219,8 @@ def _start(family, x, num_levels):
             return (np.log(mean),)
         excess = max(variance - mean, mean**2 * np.exp(-MAX_LOG_CONCENTRATION))
         return np.log(mean), np.log(mean**2 / excess)
-    shares = np.bincount(x.astype(int), minlength=num_levels)[:num_levels] + 0.5
+    counts = np.bincount(x.astype(int), minlength=num_levels)[:num_levels] + 0.5
     if family == "categorical":
-        return np.log(shares / shares.sum())
-    below = np.cumsum(shares)[:-1]
-    return np.log(below) - np.log(shares.sum() - below)
+        return np.log(counts / counts.sum())
+    below = np.cumsum(counts)[:-1]
+    return np.log(below) - np.log(counts.sum() - below)

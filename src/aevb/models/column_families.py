@@ -15,7 +15,7 @@ from jax import Array
 from numpyro.distributions import transforms
 
 from aevb.arrays import filled
-from aevb.distributions import Levels, OrderedLevels
+from aevb.distributions import FromCells, Histogram, Levels, OrderedLevels
 from aevb.models.column import Column
 from aevb.models.families import FAMILIES, REAL, Family, Parameter, above, limited
 
@@ -153,6 +153,20 @@ def _ordinal(columns):
     return Family({"loc": Parameter(REAL)}, distribution, lambda d: {"thresholds": filled((d, K - 1), 0)})
 
 
+def _histogram(columns):
+    K, edges = padded_levels(columns[0]), _standardized_edges(columns)
+
+    def distribution(logits):
+        logits = logits.reshape(*logits.shape[:-1], len(columns), K)
+        return Histogram(logits, edges, validate_args=False).to_event(1)
+
+    return Family({"logits": Parameter(REAL, size=lambda d: d * K)}, distribution)
+
+
+def _standardized_edges(columns):
+    return tuple(tuple((edge - column.loc) / column.scale for edge in column.edges) for column in columns)
+
+
 # ---- starts ----------------------------------------------------------------------------------------------------------
 
 
@@ -183,6 +197,10 @@ def _exponential(columns):
     return transforms.ComposeTransform([_standardized(columns), transforms.ExpTransform()])
 
 
+def _from_cells(columns):
+    return transforms.ComposeTransform([FromCells(_standardized_edges(columns)), _standardized(columns)])
+
+
 def _between_ends(columns):
     low, high = _array(columns, "low"), _array(columns, "high")
     ends = transforms.AffineTransform(low, high - low)
@@ -205,4 +223,5 @@ COLUMN_FAMILIES = {
     "bernoulli": ColumnFamily(lambda _: FAMILIES["bernoulli"], _count_start("logits")),
     "categorical": ColumnFamily(_categorical, _categorical_start),
     "ordinal": ColumnFamily(_ordinal, _ordinal_start),
+    "histogram": ColumnFamily(_histogram, _categorical_start, _from_cells),
 }

@@ -95,7 +95,8 @@ def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
     """Return the features of a row: what a network can read, zero where missing.
 
     These are the standardized numbers; the standardized log(1 + x) of counts; -1 or 1 for binary columns; an indicator
-    of each category; and, for ordered levels, -1 or 1 for whether they are above each level but the last.
+    of each category; for ordered levels, -1 or 1 for whether they are above each level but the last; and for columns
+    with cells the rank among the training rows, standardized, and an indicator of each cell of a single value.
 
     Args:
         x: One datapoint, with values (D,).
@@ -113,7 +114,7 @@ def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
     layout = {name: np.array(pairs, int).reshape(-1, 2).T for name, pairs in feature_layout(columns).items()}
     places = np.concatenate([place for place, _ in layout.values()])
     u = values[..., places]
-    number, count, binary, category, order = jnp.split(
+    number, count, binary, category, order, rank, spike = jnp.split(
         u, np.cumsum([place.size for place, _ in layout.values()])[:-1], axis=-1
     )
     counted = [columns[place] for place in layout["counts"][0]]
@@ -124,6 +125,8 @@ def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
         2 * binary - 1,
         (category == layout["categories"][1]).astype(u.dtype),
         jnp.where(order > layout["orders"][1], 1, -1).astype(u.dtype),
+        _ranks(rank, [columns[place] for place in layout["ranks"][0]]),
+        (jnp.floor(spike) + 1 == layout["spikes"][1]).astype(u.dtype),
     ]
     found = jnp.concatenate(parts, axis=-1)
     if observed is not None:
@@ -147,6 +150,8 @@ def feature_layout(columns: Sequence[Column]) -> dict[str, list[tuple[int, int]]
         "binary": [],
         "categories": [],
         "orders": [],
+        "ranks": [],
+        "spikes": [],
     }
     for place, column in enumerate(columns):
         if column.kind.is_standardized:
@@ -157,9 +162,24 @@ def feature_layout(columns: Sequence[Column]) -> dict[str, list[tuple[int, int]]
             layout["binary"].append((place, 0))
         elif column.family == "categorical":
             layout["categories"] += [(place, level) for level in range(column.num_levels)]
+        elif column.family == "histogram":
+            layout["ranks"].append((place, 0))
+            layout["spikes"] += [(place, level) for level in column.single_values]
         else:
             layout["orders"] += [(place, level) for level in range(column.num_levels - 1)]
     return layout
+
+
+def _ranks(position, columns):
+    """Return the shares of training rows below positions (..., d) among cells, standardized as a uniform variable."""
+    if not columns:
+        return position
+    K = max(column.num_levels for column in columns)
+    shares = np.zeros((len(columns), K))
+    for row, column in enumerate(columns):
+        shares[row, : column.num_levels] = np.exp(column.start) if column.start else 1 / column.num_levels
+    inside = jnp.clip(position[..., None] + 1 - np.arange(K), 0, 1)  # the share of each level that is below
+    return jnp.sqrt(12.0) * (jnp.sum(inside * jnp.asarray(shares, position.dtype), axis=-1) - 0.5)
 
 
 def table_models(

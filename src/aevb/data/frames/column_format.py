@@ -127,6 +127,8 @@ class ColumnFormat:
             values = self.column.in_units(np.where(missing, 0.0, stored))
             if self.column.family == "bounded":
                 values = _within(values, self.low, self.high)
+            if self.column.family == "histogram":
+                values = np.clip(_at_frequent_values(values, self.column), self.low, self.high)
             if self.is_whole or self.column.family in COUNTS:
                 values = np.clip(np.rint(values), self.low, self.high)
             if self.storage.group in TIMES:
@@ -254,7 +256,7 @@ class ColumnFormat:
         column = dict(facts.pop("column"))
         storage = dict(facts.pop("storage"))
         return cls(
-            column=Column(**{**column, "start": tuple(column["start"])}),
+            column=Column.from_description(column),
             storage=Storage(**{**storage, "categories": tuple(storage["categories"])}),
             **{**facts, "levels": tuple(facts["levels"])},
         )
@@ -264,6 +266,15 @@ def _within(values, low, high):
     """Return numbers between two ends; those that rounding keeps away from an end are moved there."""
     rounding = 1e-12 * (high - low)
     return np.where(values < low + rounding, low, np.where(values > high - rounding, high, values))
+
+
+def _at_frequent_values(values, column):
+    """Return numbers in narrow cells as the frequent values around which these are."""
+    if not column.frequent:
+        return values
+    levels, found = np.array(column.single_values), np.searchsorted(column.edges, values, side="right")
+    place = np.minimum(np.searchsorted(levels, found), len(levels) - 1)
+    return np.where(levels[place] == found, np.array(column.frequent)[place], values)
 
 
 def _label(level, cells=None):

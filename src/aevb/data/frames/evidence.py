@@ -3,9 +3,12 @@
 import numpy as np
 from scipy import stats
 
+from aevb.models.cells import find_cells, log_density, shares
+
 MAX_VALUES = 10_000  # that are looked at, evenly spaced
 MAX_STEPS_OF_EM = 30
 DEGREES_OF_FREEDOM = 3.0  # a heavy tail that still has a variance
+MIN_SCALE = 1e-3  # of a Student t density, in standard deviations of the entries
 MAX_SPIKE = 0.3  # share of the most frequent number; beyond, a density says little about the tails
 
 
@@ -43,13 +46,46 @@ def gain_of_heavy_tails(values: np.ndarray) -> float:
         >>> gain_of_heavy_tails(rng.normal(size=10_000)) < 0 < gain_of_heavy_tails(rng.standard_t(3, size=10_000))
         True
     """
-    x = (values - np.median(values)) / values.std()
-    loc, scale, df = 0.0, 1.0, DEGREES_OF_FREEDOM
+    x, (loc, scale) = values, _student_t(values)
+    gains = stats.t.logpdf(x, DEGREES_OF_FREEDOM, loc, scale) - stats.norm.logpdf(x, x.mean(), x.std())
+    return float(np.mean(gains))
+
+
+def _student_t(values):
+    """Return location and scale of a Student t density of 3 degrees of freedom, by expectation maximization."""
+    shift, unit = np.median(values), values.std() or 1.0
+    x, loc, scale, df = (values - shift) / unit, 0.0, 1.0, DEGREES_OF_FREEDOM
     for _ in range(MAX_STEPS_OF_EM):
         weights = (df + 1) / (df + ((x - loc) / scale) ** 2)
         loc = np.average(x, weights=weights)
-        scale = np.sqrt(np.mean(weights * (x - loc) ** 2))
-    return float(np.mean(stats.t.logpdf(x, df, loc, scale)) - np.mean(stats.norm.logpdf(x, x.mean(), x.std())))
+        scale = max(np.sqrt(np.mean(weights * (x - loc) ** 2)), MIN_SCALE)  # half of the entries may be equal
+    return shift + unit * loc, unit * scale
+
+
+def gain_of_cells(values: np.ndarray) -> float:
+    """Return by how many nats per entry cells fit better than a normal, log-normal, Student t or count density.
+
+    All learn from every other entry and are judged by the rest. A probability of a whole number is a density: that of
+    an interval of width 1.
+
+    Example:
+        >>> hours = np.random.default_rng(0).normal(40, 12, size=4000).round()
+        >>> gain_of_cells(hours) < 0.1 < gain_of_cells(np.where(np.arange(4000) % 3, 40, hours))
+        True
+    """
+    train, test = values[::2], values[1::2]
+    mean, std = train.mean(), train.std() or 1.0
+    loc, scale = _student_t(train)
+    fits = [stats.norm.logpdf(test, mean, std), stats.t.logpdf(test, DEGREES_OF_FREEDOM, loc, scale)]
+    if values.min() > 0:
+        logs = np.log(train)
+        fits.append(stats.norm.logpdf(np.log(test), logs.mean(), logs.std() or 1.0) - np.log(test))
+    elif values.min() == 0 and not np.any(values % 1):
+        variance = max(train.var(), 1.01 * mean)
+        fits.append(stats.nbinom.logpmf(test, mean**2 / (variance - mean), mean / variance))
+    cells = find_cells(train)
+    found = log_density(test, cells.edges, shares(train, cells.edges), float(std))
+    return float(np.mean(found) - max(map(np.mean, fits)))
 
 
 def largest_share(values: np.ndarray) -> float:

@@ -15,6 +15,8 @@ from aevb.errors import no_column, shown
 from aevb.fitted.tables import Evidence
 
 NUM_CELLS = 64  # of a range of numbers
+NEARLY_HALF = 0.499  # so that draws in float32 are rounded to a number of the range
+ROUNDING = 1e-6
 MAX_COUNTS = 256  # of a range of counts; wider ones are divided into cells
 
 
@@ -74,6 +76,8 @@ def _candidates(column: ColumnFormat, value):
     if len(value) != 2:
         raise ValueError(f"given: column {column.name!r}: {shown(value)} is not a pair (low, high).")
     low, high = (_stored(column, _end(column, end, place)) for place, end in enumerate(value))
+    if low < high and column.is_whole and column.column.family not in COUNTS:
+        low, high = _around(column, low, high)
     if not low < high:
         first, last = (_shown_end(column, place) for place in (0, 1))
         raise ValueError(
@@ -83,8 +87,18 @@ def _candidates(column: ColumnFormat, value):
     if column.column.family in COUNTS and high - low < MAX_COUNTS:
         counts = np.arange(low, high + 1)
         return counts, np.zeros(len(counts))
-    edges = np.linspace(low, high, NUM_CELLS + 1)
+    if column.column.family == "histogram":  # whose density is constant between whole positions
+        edges = np.unique([low, *np.arange(np.ceil(low), np.floor(high) + 1), high])
+    else:
+        edges = np.linspace(low, high, NUM_CELLS + 1)
     return (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+
+
+def _around(column, low, high):
+    """Return the ends of a range of whole numbers, half a number further out: draws are rounded."""
+    numbers = column.column.in_units(np.array([low, high]))
+    inside = np.ceil(numbers[0] - ROUNDING), np.floor(numbers[1] + ROUNDING)
+    return column.column.stored(np.array([inside[0] - NEARLY_HALF, inside[1] + NEARLY_HALF]))
 
 
 def _end(column, end, place):

@@ -22,6 +22,7 @@ MIN_ROWS_TO_JUDGE = 20  # fewer entries may all differ by chance
 MIN_GAIN = 0.1  # nats per entry that a density must win over the normal one
 MIN_GAIN_IN_ALL = 5.0  # and nats for all entries, so that a few rows do not decide
 MIN_SKEWNESS = 1.0
+MIN_ROWS_FOR_CELLS = 1000
 MAX_DISTANCE = 0.2  # in total variation, from a Poisson or negative binomial variable
 MAX_LAST_SHARE = 0.1  # of the largest count: codes may all be frequent
 MIN_ZEROS = 0.05  # share of zeros in counts that take many values
@@ -159,7 +160,7 @@ def _numbers(facts):
     num_levels = len(facts.levels)
     if num_levels <= MAX_STEPS and len(facts.observed) >= MIN_ROWS_PER_LEVEL * num_levels:
         return Decision("ordinal", f"only {num_levels} different numbers, {_some(facts.levels)}")
-    return _bounded(facts) or _density(facts, "numbers")
+    return _bounded(facts) or _cells(facts, "numbers") or _density(facts, "numbers")
 
 
 def _whole_numbers(facts):
@@ -176,6 +177,8 @@ def _whole_numbers(facts):
             f"cannot hold it exactly. Leave the column out, likelihood={{{facts.cells.name!r}: 'drop'}}, or ask for "
             "'categorical'."
         )
+    if num_levels > MAX_CODES and (cells := _cells(facts, span)):
+        return cells
     if low == 0 and high <= MAX_COUNT:
         few = num_levels <= MAX_CODES
         counted = _are_spread_like_counts(facts) if few else _have_a_long_tail(x)
@@ -226,6 +229,16 @@ def _bounded(facts):
     return None
 
 
+def _cells(facts, what):
+    """Return "histogram" for many numbers that no density fits: some are frequent, or there are several modes."""
+    x = evidence.sample_values(facts.observed)
+    if len(x) < MIN_ROWS_FOR_CELLS or evidence.gain_of_cells(x) < MIN_GAIN:
+        return None
+    share, value = facts.counts.max() / len(facts.observed), facts.levels[int(np.argmax(facts.counts))]
+    detail = f"{share:.0%} are {value:g}" if share >= MIN_ZEROS else "of a shape that no density fits well"
+    return Decision("histogram", f"{what}, {detail}")
+
+
 def _density(facts, what):
     """Return the density that fits best, the normal one unless another is clearly better."""
     x = evidence.sample_values(facts.observed)
@@ -249,6 +262,7 @@ def _checked(facts, requested):
         "student-t": (is_number or group in (DATE, DURATION), "numbers or dates"),
         "lognormal": (is_number and x.min() > 0, "numbers above 0"),
         "bounded": (is_number, "numbers"),
+        "histogram": (is_number, "numbers"),
         **dict.fromkeys(
             ("count", "poisson", "negative-binomial"),
             (is_number and x.min() >= 0 and facts.is_whole and x.max() <= MAX_COUNT, "whole numbers from 0 to 2^24"),

@@ -17,6 +17,7 @@ KINDS = {
     "count": "counts, Poisson or negative binomial",
     "poisson": "counts whose variance is about their mean",
     "negative-binomial": "counts whose variance exceeds their mean",
+    "histogram": "numbers with frequent values, or any other shape; for tables with many rows",
     "binary": "two values",
     "categorical": "labels",
     "ordinal": "labels with an order",
