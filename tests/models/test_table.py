@@ -37,12 +37,13 @@ def data(family, num=500):
         "bernoulli": lambda: rng.random(num) < 0.2,
         "categorical": lambda: rng.choice(5, num, p=[0.1, 0.2, 0, 0.4, 0.3]),
         "ordinal": lambda: rng.choice(3, num, p=[0.5, 0.3, 0.2]),
+        "free-ordinal": lambda: rng.choice(3, num, p=[0.5, 0.3, 0.2]),
         "histogram": lambda: np.where(np.arange(num) % 5 // 2 == 1, 40.5, rng.normal(30, 10, num).round(2)),
     }[family]().astype(float)
 
 
 def column(family):
-    levels = {"categorical": 5, "ordinal": 3}
+    levels = {"categorical": 5, "ordinal": 3, "free-ordinal": 3}
     return Column.of(family, family, data(family), low=2.0, high=5.0, num_levels=levels.get(family, 0))
 
 
@@ -118,6 +119,7 @@ def exact(one):
         "bernoulli": lambda: stats.bernoulli(expit(one.start[0])),
         "categorical": lambda: stats.rv_discrete(values=(range(5), np.exp(one.start))),
         "ordinal": lambda: stats.rv_discrete(values=(range(3), np.diff([0, *expit(one.start), 1]))),
+        "free-ordinal": lambda: stats.rv_discrete(values=(range(3), np.exp(one.start))),
         "histogram": lambda: Cells(one),
     }
     return frozen[one.family]()
@@ -212,7 +214,9 @@ def test_features_say_what_each_entry_is_and_nothing_of_missing_ones():
     binary, category, level = (ROW[order[family]] for family in ("bernoulli", "categorical", "ordinal"))
     cells, position = COLUMNS[order["histogram"]], ROW[order["histogram"]]
     below = np.exp(cells.start)[: int(position) + 1].sum() + position % 1 * np.exp(cells.start)[int(position) + 1]
-    expected = [*numbers, *count, 2 * binary - 1, *(np.arange(5) == category), *np.where(level > np.arange(2), 1, -1)]
+    expected = [*numbers, *count, 2 * binary - 1, *(np.arange(5) == category)]
+    for ordered in (ROW[order["free-ordinal"]], level):
+        expected += np.where(ordered > np.arange(2), 1, -1).tolist()
     expected += [np.sqrt(12) * (below - 0.5), *(np.array(cells.single_values) == int(position) + 1)]
 
     found = np.asarray(features(ROW, COLUMNS, has_missing=False))
@@ -224,7 +228,7 @@ def test_features_say_what_each_entry_is_and_nothing_of_missing_ones():
         row = np.where(observed, ROW, np.nan)
         masked = np.asarray(features(Datapoint(row, observed), COLUMNS, has_missing=True))
         changed = np.flatnonzero(masked[: len(found)] != found)
-        assert len(changed) == {"categorical": 1, "ordinal": 2, "histogram": 2}.get(one.family, 1)
+        assert len(changed) == {"ordinal": 2, "free-ordinal": 2, "histogram": 2}.get(one.family, 1)
         assert (masked[changed] == 0).all()
         np.testing.assert_array_equal(masked[len(found) :], observed)
 

@@ -176,7 +176,7 @@ class Columns(Distribution):
         most probable levels. For a column that is stored as a logarithm or as log odds, it is the mean of these, which
         lies near the median in the user's units.
         """
-        pieces, values = self.by_column(statistics), list(self.event_shape[0] * [statistics])
+        pieces, values = self.by_column(statistics), list[Any](self.event_shape[0] * [statistics])
         for block, places in zip(self.blocks, self.places, strict=True):
             for number, place in enumerate(places):
                 values[place] = _guess(block, number, pieces[place])
@@ -247,7 +247,7 @@ def _guess(block, number, statistics):
     if _has_levels(block):
         return jnp.argmax(statistics, axis=-1)
     if isinstance(block, Histogram):
-        return FromCells(block.edges[number : number + 1]).inv(statistics)[..., 0]
+        return jnp.asarray(FromCells(block.edges[number : number + 1]).inv(statistics))[..., 0]
     return jnp.round(statistics[..., 0]) if block.support.is_discrete else statistics[..., 0]
 
 

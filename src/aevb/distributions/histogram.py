@@ -81,7 +81,7 @@ class Histogram(dist.Distribution):
     @property
     def mean(self) -> Array:
         """The positions of the means."""
-        return FromCells(self.edges).inv(self.expectation)
+        return jnp.asarray(FromCells(self.edges).inv(self.expectation))
 
     @property
     def variance(self) -> Array:
@@ -120,8 +120,8 @@ class FromCells(Transform):
         [[2.0], [-2.0], [6.0]]
     """
 
-    domain = constraints.real
-    codomain = constraints.real
+    domain = constraints.real  # pyright: ignore[reportAssignmentType]
+    codomain = constraints.real  # pyright: ignore[reportAssignmentType]
 
     def __init__(self, edges: Edges):
         self.edges = edges

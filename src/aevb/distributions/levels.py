@@ -20,6 +20,7 @@ class AbstractLevels(dist.Distribution):
     """
 
     num_levels: tuple[int, ...]  # of each variable, (d,)
+    is_ordered: bool  # whether codes are ranks
 
     @property
     @abstractmethod
@@ -55,6 +56,7 @@ class Levels(AbstractLevels):
     Args:
         logits: (..., d, K).
         num_levels: The number of levels of each variable, at most K; None for K. Logits beyond it are ignored.
+        is_ordered: Whether the codes are ranks.
         validate_args: As in numpyro.
 
     Example:
@@ -64,9 +66,17 @@ class Levels(AbstractLevels):
     """
 
     arg_constraints = {"logits": constraints.real_vector}
-    pytree_aux_fields = ("num_levels",)
+    pytree_aux_fields = ("num_levels", "is_ordered")
 
-    def __init__(self, logits: Any, num_levels: tuple[int, ...] | None = None, *, validate_args: bool | None = None):
+    def __init__(
+        self,
+        logits: Any,
+        num_levels: tuple[int, ...] | None = None,
+        *,
+        is_ordered: bool = False,
+        validate_args: bool | None = None,
+    ):
+        self.is_ordered = is_ordered
         *batch_shape, d, K = jnp.shape(logits)
         self.num_levels = (K,) * d if num_levels is None else tuple(num_levels)
         is_level = jnp.arange(K) < jnp.array(self.num_levels)[:, None]
@@ -107,6 +117,7 @@ class OrderedLevels(AbstractLevels):
     """
 
     arg_constraints = {"loc": constraints.real, "thresholds": constraints.real_vector}
+    is_ordered = True
     pytree_aux_fields = ("num_levels",)
 
     def __init__(

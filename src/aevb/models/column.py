@@ -34,6 +34,7 @@ KINDS = {
     "bernoulli": Kind(num_starts=1),
     "categorical": Kind(has_levels=True),
     "ordinal": Kind(has_levels=True),
+    "free-ordinal": Kind(has_levels=True),
     "histogram": Kind(has_levels=True),  # its levels are the lower tail, the cells and the upper tail
 }
 
@@ -53,7 +54,8 @@ class Column:
     "bounded"                           :math:`(\mathrm{logit} \frac{x - low}{high - low} - loc) / scale`
     "poisson", "negative-binomial"      the count
     "bernoulli"                         0 or 1
-    "categorical", "ordinal"            the code of the level: 0, 1, ...
+    "categorical"                       the code of the level: 0, 1, ...
+    "ordinal", "free-ordinal"           the same, in their order; the latter with a free probability for each level
     "histogram"                         the position among cells, see :class:`aevb.distributions.Histogram`
     =================================== ==============================================================================
 
@@ -64,7 +66,7 @@ class Column:
         scale: See above; for counts, the standard deviation of log(1 + x); for a "histogram", that of the numbers.
         low: Lower end of a "bounded" column.
         high: Upper end of a "bounded" column.
-        num_levels: Number of levels of a "categorical" or "ordinal" column, and of cells and tails of a "histogram".
+        num_levels: Number of levels of a column that has them, and of cells and tails of a "histogram".
         start: The distribution of the column by itself, with which learning starts: the log mean of a count, and then
             the log concentration if it is "negative-binomial"; the log odds of 1; the log shares of all categories, or
             of all cells and tails; or the log odds of being at or below each ordered level but the last. Empty for
@@ -182,7 +184,8 @@ class Column:
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> "Column":
         """Return the column that was described."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in description.items()})
+        facts: dict[str, Any] = dict(description)
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()})
 
 
 def _unstandardized(family, x, low, high):
@@ -220,7 +223,7 @@ def _start(family, x, num_levels, edges):
         excess = max(variance - mean, mean**2 * np.exp(-MAX_LOG_CONCENTRATION))
         return np.log(mean), np.log(mean**2 / excess)
     counts = np.bincount(x.astype(int), minlength=num_levels)[:num_levels] + 0.5
-    if family == "categorical":
+    if family != "ordinal":
         return np.log(counts / counts.sum())
     below = np.cumsum(counts)[:-1]
     return np.log(below) - np.log(counts.sum() - below)

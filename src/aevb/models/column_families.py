@@ -135,10 +135,11 @@ def _student_t(columns):
 
 def _categorical(columns):
     K, num_levels = padded_levels(columns[0]), tuple(column.num_levels for column in columns)
+    is_ordered = columns[0].family == "free-ordinal"
 
     def distribution(logits):
         logits = logits.reshape(*logits.shape[:-1], len(columns), K)
-        return Levels(logits, num_levels, validate_args=False).to_event(1)
+        return Levels(logits, num_levels, is_ordered=is_ordered, validate_args=False).to_event(1)
 
     return Family({"logits": Parameter(REAL, size=lambda d: d * K)}, distribution)
 
@@ -223,5 +224,6 @@ COLUMN_FAMILIES = {
     "bernoulli": ColumnFamily(lambda _: FAMILIES["bernoulli"], _count_start("logits")),
     "categorical": ColumnFamily(_categorical, _categorical_start),
     "ordinal": ColumnFamily(_ordinal, _ordinal_start),
+    "free-ordinal": ColumnFamily(_categorical, _categorical_start),
     "histogram": ColumnFamily(_histogram, _categorical_start, _from_cells),
 }

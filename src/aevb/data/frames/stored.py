@@ -8,7 +8,8 @@ from aevb.models.column import Column
 
 REAL = ("gaussian", "student-t", "lognormal", "bounded")
 COUNTS = ("poisson", "negative-binomial")
-LABELS = ("bernoulli", "categorical", "ordinal")
+LABELS = ("bernoulli", "categorical", "ordinal", "free-ordinal")
+MIN_ROWS_PER_FREE_LEVEL = 100  # on average; with fewer, ordered levels are intervals of one variable
 EXACT_BELOW = 2.0**40  # whole numbers up to this one survive division by any number in float64
 
 
@@ -66,4 +67,5 @@ def learn_label_column(name: str, kind: str, counts: np.ndarray) -> Column:
     codes = np.repeat(np.arange(len(counts)), counts).astype(np.float64)
     if kind == "binary":
         return Column.of(name, "bernoulli", codes, num_levels=2)
-    return Column.of(name, kind, codes, num_levels=len(counts))
+    is_free = kind == "ordinal" and counts.sum() >= MIN_ROWS_PER_FREE_LEVEL * len(counts)
+    return Column.of(name, "free-ordinal" if is_free else kind, codes, num_levels=len(counts))
