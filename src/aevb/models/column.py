@@ -184,8 +184,10 @@ class Column:
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> "Column":
         """Return the column that was described."""
-        facts: dict[str, Any] = dict(description)
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()})
+        facts: dict[str, Any] = {}
+        for name, value in description.items():
+            facts[name] = tuple(value) if isinstance(value, list) else value
+        return cls(**facts)
 
 
 def _unstandardized(family, x, low, high):
