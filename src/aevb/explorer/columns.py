@@ -24,7 +24,7 @@ def describe_columns(model: FittedModel) -> dict[str, Any]:
         for number, (column, place) in enumerate(zip(block.columns, block.places, strict=True)):
             facts = column.describe()
             described[place] = {
-                **{name: facts[name] for name in ("family", "loc", "scale", "low", "high", "num_levels")},
+                **{name: facts[name] for name in ("family", "loc", "scale", "low", "high", "num_levels", "edges")},
                 **_parameters(block, number, start, shared),
             }
         start += block.num_outputs

@@ -14,6 +14,7 @@ import { limited, logGamma, stirlingExcess } from "./special.js";
  * @property {number} low
  * @property {number} high
  * @property {number} num_levels
+ * @property {number[]} edges of the cells, in the user's units
  * @property {Record<string, { first: number, shift: number[] }>} outputs where a parameter's numbers are
  * @property {Record<string, number[]>} shared those that are the same for all z
  */
@@ -65,6 +66,18 @@ const UNITS = {
       return Math.log(scale) + Math.log(high - low) - softplus(v) - softplus(-v);
     },
   },
+  cells: {
+    to(u, { edges, scale }) {
+      const k = Math.min(Math.max(Math.floor(u), 0), edges.length - 1);
+      return edges[k] + (u - k) * widthAt(u, edges, scale);
+    },
+    from(x, { edges, scale }) {
+      const above = edges.findIndex((edge) => edge > x);
+      const k = above < 0 ? edges.length - 1 : Math.max(above - 1, 0);
+      return k + (x - edges[k]) / (above < 1 ? scale : edges[above] - edges[k]);
+    },
+    logSlope: (u, { edges, scale }) => Math.log(widthAt(u, edges, scale)),
+  },
   count: { to: (u) => u, from: (x) => Math.max(Math.round(x), 0), logSlope: () => 0 },
   code: {
     to: (u) => u,
@@ -72,6 +85,29 @@ const UNITS = {
     logSlope: () => 0,
   },
 };
+
+/**
+ * The width of the cell at a position; that of a tail is the scale.
+ * @param {number} u
+ * @param {number[]} edges
+ * @param {number} scale
+ */
+function widthAt(u, edges, scale) {
+  const k = Math.floor(u);
+  return k < 0 || k >= edges.length - 1 ? scale : edges[k + 1] - edges[k];
+}
+
+/**
+ * The logarithms of the probabilities of levels with free logits.
+ * @param {Read} read
+ * @param {ColumnFacts} column
+ */
+function logSharesOf(read, { num_levels }) {
+  const logits = read("logits").slice(0, num_levels);
+  const largest = Math.max(...logits);
+  const total = largest + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - largest), 0));
+  return logits.map((logit) => logit - total);
+}
 
 /** @type {Omit<ColumnFamily, "units">} */
 const NORMAL = {
@@ -153,12 +189,38 @@ export const COLUMN_FAMILIES = {
   },
   categorical: {
     ...LEVELS,
-    at(read, { num_levels }) {
-      const logits = read("logits").slice(0, num_levels);
-      const largest = Math.max(...logits);
-      const total = largest + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - largest), 0));
-      return { logShares: logits.map((logit) => logit - total) };
+    at: (read, column) => ({ logShares: logSharesOf(read, column) }),
+  },
+  "free-ordinal": {
+    ...LEVELS,
+    at: (read, column) => ({ logShares: logSharesOf(read, column) }),
+  },
+  histogram: {
+    // Levels are the lower tail, the cells and the upper tail.
+    at: (read, column) => ({ logShares: logSharesOf(read, column), column }),
+    logProb({ logShares }, u) {
+      const numCells = logShares.length - 2;
+      const level = Math.min(Math.max(Math.floor(u) + 1, 0), numCells + 1);
+      return logShares[level] + Math.min(u, 0) - Math.max(u - numCells, 0);
     },
+    guess({ logShares, column }) {
+      const { edges, scale } = column;
+      const last = edges.length - 1;
+      const mean = logShares.reduce((/** @type {number} */ sum, /** @type {number} */ logShare, /** @type {number} */ k) => {
+        const center = !k ? edges[0] - scale : k > last ? edges[last] + scale : (edges[k - 1] + edges[k]) / 2;
+        return sum + Math.exp(logShare) * center;
+      }, 0);
+      return UNITS.cells.from(mean, column);
+    },
+    draw({ logShares }, random) {
+      const level = random.choose(logShares.map(Math.exp));
+      const inside = random.uniform();
+      const numCells = logShares.length - 2;
+      if (level && level <= numCells) return level - 1 + inside;
+      return level ? numCells - Math.log1p(-inside) : Math.log1p(-inside);
+    },
+    probabilities: null,
+    units: UNITS.cells,
   },
   ordinal: {
     ...LEVELS,

@@ -21,9 +21,15 @@ const FEATURES = {
   binary: (u) => 2 * u - 1,
   categories: (u, level) => (u === level ? 1 : 0),
   orders: (u, level) => (u > level ? 1 : -1),
+  ranks(u, _, { outputs, num_levels }) {
+    const shares = outputs.logits.shift.slice(0, num_levels).map(Math.exp);
+    const below = shares.reduce((sum, share, k) => sum + share * Math.min(Math.max(u + 1 - k, 0), 1), 0);
+    return Math.sqrt(12) * (below - 0.5);
+  },
+  spikes: (u, level) => (Math.floor(u) + 1 === level ? 1 : 0),
 };
 
-const FARTHEST = 100; // standard deviations
+const FARTHEST = 100; // standard deviations, or positions beyond the last cell
 
 export class TableModel {
   isBernoulli = false;
@@ -205,6 +211,6 @@ export class TableModel {
    */
   validNumber(u, i) {
     const isCount = this.families[i].units === COLUMN_FAMILIES.poisson.units;
-    return isCount ? this.fromUnits(u, i) : Math.min(Math.max(u, -FARTHEST), FARTHEST);
+    return isCount ? this.fromUnits(u, i) : Math.min(Math.max(u, -FARTHEST), FARTHEST + this.table.columns[i].num_levels);
   }
 }
