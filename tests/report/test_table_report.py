@@ -10,6 +10,7 @@ from scipy import stats
 
 from aevb import VAE
 from aevb.data.frames import TableFormat
+from aevb.fitted import coding
 from aevb.fitted.surprise import surprises
 from aevb.models import Column
 from aevb.report import write_report
@@ -21,7 +22,7 @@ from aevb.report.nearest_plot import nearest_plot
 from aevb.report.nearest_table import nearest_distances
 from aevb.report.references import independent_columns
 from aevb.report.table_measures import total_variation, variation_by_chance
-from aevb.report.table_rows import RealAndSynthetic
+from aevb.report.table_rows import RealAndSynthetic, in_units
 
 RNG = np.random.default_rng(0)
 
@@ -189,5 +190,18 @@ def test_surprise_does_not_depend_on_units(vae):
 def test_one_call_reports_a_table(vae, tmp_path, monkeypatch):
     monkeypatch.setattr("aevb.report.pictures.PICTURES", {})
     page = write_report(vae, FRAME[50:], tmp_path, X_train=FRAME[:50], title="People").read_text(encoding="utf-8")
-    for said in ("There is no interactive page: this is a model of a table", "The strangest held-out rows", "hole"):
+    for said in ('<a href="explorer.html">', "The strangest held-out rows", "hole"):
         assert said in page
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:at .* datapoints k-hat")
+def test_a_model_of_the_missing_entries_has_a_report_and_a_page(tmp_path):
+    vae = VAE(2, missing="modeled", hidden=(4,), max_epochs=2, optimizer="sgd", progress=False).fit(FRAME[:50])
+    page = write_report(vae, FRAME[50:], tmp_path, X_train=FRAME[:50], title="People").read_text(encoding="utf-8")
+    assert '<a href="explorer.html">' in page
+    assert (tmp_path / "missing.png").exists()
+    model = vae.model_
+    rows = in_units(model, coding.sample(model, 400))
+    assert rows.shape[1] == len(model.format.columns)
+    assert np.isnan(rows[:, [column.missing > 0 for column in model.format.columns]]).any()

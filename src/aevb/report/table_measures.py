@@ -125,7 +125,7 @@ def _strangest(model, run_data):
     chosen = numbers[np.argsort(bounds, kind="stable")[:STRANGEST]]
     rows = run_data.test[chosen]
     found, texts = surprises(model, rows), entry_texts(model.format, rows)
-    names = [column.name for column in model.format.columns]
+    names = list(texts)
     by_number = dict(zip(numbers.tolist(), bounds.tolist(), strict=True))
     return [
         {

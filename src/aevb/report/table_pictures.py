@@ -47,9 +47,9 @@ def _draw_associations(model, run_data, path, seed):
 
 
 def _draw_missing(model, run_data, path, seed):
-    rows = {"training rows": run_data.train, "held-out rows": run_data.test}
+    rows, names = {"training rows": run_data.train, "held-out rows": run_data.test}, _names(model)
     return missingness(
-        {name: np.isnan(each).mean(axis=0) for name, each in rows.items() if len(each)}, _names(model), path
+        {name: np.isnan(each[:, : len(names)]).mean(axis=0) for name, each in rows.items() if len(each)}, names, path
     )
 
 

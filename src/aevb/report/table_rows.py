@@ -41,8 +41,11 @@ def is_label(column: ColumnFormat) -> bool:
 
 
 def in_units(model: FittedModel, stored: np.ndarray) -> np.ndarray:
-    """Return stored rows (n, D) in the units of the data, as `sample` returns them; codes of labels, dates in days."""
-    columns = zip(model.format.columns, np.asarray(stored, np.float64).T, strict=True)
+    """Return stored rows in the units of the data, as `sample` returns them, (n, D): codes of labels, dates in days.
+
+    If the model says which entries are missing, these are NaN, and the columns that say so are left out.
+    """
+    columns = zip(model.format.columns, model.format.with_holes(stored).T, strict=False)
     return np.stack([_numbers(column, numbers) for column, numbers in columns], axis=1)
 
 

@@ -19,10 +19,10 @@ def entry_texts(table: TableFormat, stored: np.ndarray) -> dict[str, list[str]]:
         >>> entry_texts(table, table.encode(people))
         {'height': ['1.75', 'missing', '1.6'], 'sex': ['F', 'M', 'F']}
     """
-    return {
-        column.name: _texts(column, numbers)
-        for column, numbers in zip(table.columns, np.asarray(stored).T, strict=True)
-    }
+    numbers = np.asarray(stored).T
+    texts = {column.name: _texts(column, of) for column, of in zip(table.columns, numbers, strict=False)}
+    flags = zip(table.model_columns[len(texts) :], numbers[len(texts) :], strict=True)  # whether entries are missing
+    return texts | {column.name: ["yes" if flag == 1 else "no" for flag in of] for column, of in flags}
 
 
 def _texts(column: ColumnFormat, stored):

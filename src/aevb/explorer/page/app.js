@@ -41,6 +41,7 @@ import { State } from "./state.js";
  * @property {import("./arrays.js").Entry[]} arrays
  */
 
+const MOST_LINES = 60; // of columns that are all numbers
 const MOST_COLOURS = 20; // labels of a column that colours the plane
 export const NUM_EPSILON = 16; // L: draws of epsilon for the bound
 
@@ -69,6 +70,8 @@ export class App {
     /** @type {Field[]} the columns of a table; empty for images */
     this.fields = (facts.data.fields ?? []).map((field, i) => new Field(field, i, this.model));
     this.isTable = this.fields.length > 0;
+    /** Whether columns have a line each; many columns of numbers are one curve. */
+    this.isListed = this.isTable && (this.D <= MOST_LINES || this.model.table !== null);
     this.painter = makePainter(facts.data, this.offset, this.model.inUnitInterval, this.columns);
     /** @type {Map<number, Colouring>} */
     this.colourings = new Map();
@@ -267,7 +270,7 @@ export class App {
   startingValues() {
     const { latentDim: J, dataDim: D } = this.model;
     const [one, other] = this.twoDifferent();
-    const isUnknown = this.isTable && this.model.encoder !== null; // nothing is known at first of a table
+    const isUnknown = this.isListed && this.model.encoder !== null; // nothing is known at first
     return {
       z: isUnknown ? new Float32Array(J) : this.code(one),
       x: isUnknown ? this.columns.means.slice() : this.point(one),

@@ -36,7 +36,7 @@ export class Completions {
   get isNeeded() {
     const { x, missing, noise } = this.app.values;
     if (x === null || this.app.model.encoder === null) return false;
-    return this.app.isTable || noise > 0 || missing.some(Boolean);
+    return this.app.isListed || noise > 0 || missing.some(Boolean);
   }
 
   begin() {
@@ -46,9 +46,9 @@ export class Completions {
     const isVaried = isNeeded && (noise > 0 || missing.some(Boolean));
     find("completions").classList.toggle("empty", !isVaried);
     find("roll-block").hidden = isVaried; // show one or the other
-    const options = app.isTable ? { seed, numDraws: TABLE_DRAWS } : { seed };
+    const options = app.isListed ? { seed, numDraws: TABLE_DRAWS } : { seed };
     this.job = isNeeded && x ? new Completer(app.model, x, missing, noise, options) : null;
-    this.prediction = this.job && x && app.isTable ? new Prediction(app.model, x, missing, seed) : null;
+    this.prediction = this.job && x && app.isListed ? new Prediction(app.model, x, missing, seed) : null;
     if (!isNeeded) {
       this.found = [];
       this.tiles.show([], String);

@@ -20,7 +20,11 @@ export class Rows {
     place.classList.replace("tiles", "rows");
     place.tabIndex = 0; // it scrolls
     this.body = make("tbody");
-    const names = app.fields.map(({ name }) => make("th", { scope: "col", text: name, title: name }));
+    /** Which columns are aligned at the right. */
+    this.classes = app.fields.map((field) => (field.hasLevels || field.isDate ? "" : "right"));
+    const names = app.fields.map(({ name }, i) =>
+      make("th", { scope: "col", class: this.classes[i], text: name, title: name }),
+    );
     place.append(make("table", {}, [make("thead", {}, [make("tr", {}, [make("td"), ...names])]), this.body]));
   }
 
@@ -34,8 +38,9 @@ export class Rows {
         const button = make("button", { type: "button", class: "row", text: "z", "aria-label": describe(number) });
         button.title = "Go to its z on the plane";
         button.addEventListener("click", () => this.onPress(number));
+        const gaps = new Set(this.app.fields.map(({ facts }, j) => (x[j] === 1 ? facts.about : undefined)));
         const cells = this.app.fields.map((field, i) =>
-          make("td", { class: field.hasLevels ? "" : "right", text: field.cell(x[i]) }),
+          make("td", { class: this.classes[i], text: gaps.has(i) ? "missing" : field.cell(x[i]) }),
         );
         return make("tr", {}, [make("td", {}, [button]), ...cells]);
       }),

@@ -10,8 +10,6 @@ import { newSeed } from "./random.js";
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./field_rows.js").FieldRow} FieldRow */
 
-const MOST_LINES = 60; // of columns that are all numbers
-
 export class Table {
   /** @param {App} app */
   constructor(app) {
@@ -22,7 +20,7 @@ export class Table {
     this.lines = [];
     /** @type {HTMLCanvasElement | null} */
     this.curve = null;
-    if (app.D <= MOST_LINES || app.model.table) {
+    if (app.isListed) {
       this.lines = app.fields.map((field, i) =>
         addFieldRow(field, this.place, { set: (u) => this.change(i, u), release: () => this.release(i) }),
       );
@@ -92,7 +90,7 @@ export class Table {
       const isKnown = !missing[i] && app.model.encoder !== null;
       line.show({ isKnown, u: values[i], expected: isAtZ && isKnown ? null : (expected?.of(i) ?? null) });
     });
-    find("back").hidden = !isAtZ || !app.model.encoder;
+    find("back").hidden = !isAtZ || !app.model.encoder || !app.isListed;
     find("known-words").textContent = this.words(isAtZ, missing);
   }
 
@@ -101,7 +99,8 @@ export class Table {
    * @param {Uint8Array} missing
    */
   words(isAtZ, missing) {
-    const { D, values } = this.app;
+    const { D, values, isListed } = this.app;
+    if (!isListed) return "Draw to change the black line; the blue one is what the decoder gives at z.";
     const known = D - missing.reduce((sum, flag) => sum + flag, 0);
     if (isAtZ) return `What the model expects at z = ${writtenVector(values.z)}, which you chose.`;
     if (!known) return "Nothing is known yet: this is what the model expects of any row. Set a column, and the others follow.";
@@ -132,10 +131,10 @@ export class Table {
     }
   }
 
-  /** Nothing is known. */
+  /** Nothing is known; of a curve, all columns have their means. */
   clear() {
     const { app } = this;
-    const missing = new Uint8Array(app.D).fill(1);
+    const missing = new Uint8Array(app.D).fill(app.isListed ? 1 : 0);
     app.setInput({ x: app.columns.means.slice(), source: null, missing, noise: 0 });
   }
 
