@@ -14,6 +14,7 @@ from numpyro.distributions import constraints
 
 from aevb import fit_posterior
 from aevb.inference.chains import effective_sample_size, r_hat
+from aevb.inference.fitted import FittedPosterior
 from aevb.inference.pareto import smoothed_weights
 from aevb.models import LogJoint, describe
 from aevb.posterior.curvature import laplace, polish
@@ -173,7 +174,7 @@ def test_a_numpyro_model_with_minibatches():
     )
 
 
-def test_priors_as_distributions_and_a_summary():
+def test_priors_as_distributions_a_summary_and_files(tmp_path):
     x = np.random.default_rng(0).normal(1.0, 2.0, size=30)
     priors = {"mu": dist.Normal(0, 10)}
     fitted = fit_posterior((priors, lambda v, x: dist.Normal(v["mu"], 2.0).log_prob(x)), data=x, progress=False)
@@ -182,6 +183,14 @@ def test_priors_as_distributions_and_a_summary():
     assert abs(row["mean"] - x.sum() / 4 / precision) < 0.08 * precision**-0.5
     assert abs(row["std"] * precision**0.5 - 1) < 0.08
     assert "mu" in repr(fitted.summary())
+    fitted.save(tmp_path / "posterior")
+    same = FittedPosterior.load(tmp_path / "posterior")
+    assert same.summary().rows == fitted.summary().rows
+    assert same.std == fitted.std
+    assert repr(same) == repr(fitted)
+    np.testing.assert_array_equal(same.sample(9)["mu"], fitted.sample(9)["mu"])
+    with pytest.raises(FileNotFoundError, match="contains no fitted posterior"):
+        FittedPosterior.load(tmp_path)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from aevb.arguments import check_parameter
+from aevb.inference.fitted_files import load_fitted, save_fitted
 from aevb.inference.summary import Summary, summarize
 from aevb.models import Posterior
 from aevb.models.compilation import compiled
@@ -177,6 +178,16 @@ class FittedPosterior:
 
         draws = jax.jit(jax.vmap(draw_one, out_axes=1))(data, np.arange(num_data), keys)
         return jax.tree.map(np.asarray, draws)
+
+    def save(self, folder: Any) -> None:
+        """Save draws, weights and diagnostics to a folder, as JSON and safetensors; see :meth:`load`."""
+        save_fitted(self, folder)
+
+    @classmethod
+    def load(cls, folder: Any) -> "FittedPosterior":
+        """Return a posterior saved to a folder: its draws and diagnostics, but neither q nor the model."""
+        facts = load_fitted(folder)
+        return cls(posterior=None, local=None, **{**facts, "details": Details(**facts["details"])})
 
     def to_arviz(self) -> Any:
         """Return the draws as ArviZ's InferenceData, marked as variational; needs `arviz`.

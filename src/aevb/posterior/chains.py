@@ -6,15 +6,16 @@ Hoffman and Gelman, "The No-U-Turn sampler" (2014); the transitions are BlackJAX
 from functools import partial
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from blackjax.mcmc import nuts
 from jax import lax
 
+from aevb.distributions import reparameterize
 from aevb.inference.chains import effective_sample_size, r_hat
 from aevb.posterior.density import Density
-from aevb.posterior.gaussian import Gaussian
 
 NUM_CHAINS = 8
 ROUND = 50  # transitions per compiled call
@@ -22,8 +23,9 @@ TUNING_ROUNDS = (2, 2, 4, 4)  # after each group but the last, the coordinates a
 ROUNDS = (10, 80)  # of draws: at least, and at most
 ENOUGH = 2000  # effective draws of each variable
 AGREED = 1.01
-MAX_DOUBLINGS = 8
-TARGET = 0.85  # acceptance
+MAX_DOUBLINGS = 9
+TARGET, CAREFUL = 0.85, 0.97  # acceptance: usually, and if trajectories diverge
+FEW_DIVERGENT = 0.002  # share of the trajectories
 
 
 class Chains(NamedTuple):
@@ -48,44 +50,50 @@ class Chains(NamedTuple):
         return found
 
 
-def run_chains(density: Density, q: Gaussian, starts: np.ndarray, seed: int, watch=lambda share: None) -> Chains:
+def run_chains(density: Density, q, starts: np.ndarray, seed: int, watch=lambda share: None) -> Chains:
     """Run chains from draws of q until they agree and are worth enough draws, or for a fixed number of rounds.
+
+    The chains move in the coordinates of q's noise: an affine map of the variables for a Gaussian or a Student t, and a
+    learned one for a flow (Hoffman et al., "NeuTra-lizing bad geometry in Hamiltonian Monte Carlo using neural
+    transport", 2019). If trajectories diverge while the step size is tuned, a higher acceptance is aimed at.
 
     Args:
         density: The log density.
-        q: The Gaussian that whitens the coordinates at first.
-        starts: Points to start from, at least as many as there are chains.
+        q: The posterior that defines the coordinates.
+        starts: Points to start from, at least as many as there are chains; for a flow, draws of it are used instead.
         seed: Random seed.
         watch: Called with the share of the work done.
     """
-    key, mean = jax.random.key(seed), q.mean
-    factor = np.diag(q.factor) if q.is_diagonal else q.factor
-    whitened = np.linalg.solve(factor, (starts[:NUM_CHAINS] - mean).T).T
-    tuning = _Tuning()
-    total = sum(TUNING_ROUNDS) + ROUNDS[0]
-    run = jax.jit(partial(_round, density))
-    done = 0
+    key, base, module = jax.random.key(seed), q.gaussian(), getattr(q, "module", None)
+    D = len(base.mean)
+    if module is None:
+        mean, factor = base.mean, np.diag(base.factor) if base.is_diagonal else base.factor
+        whitened = np.linalg.solve(factor, (starts[:NUM_CHAINS] - mean).T).T
+    else:
+        mean, factor = np.zeros(D), np.eye(D)
+        whitened = np.random.default_rng(seed).standard_normal((NUM_CHAINS, D))
+    tuning, done, total = _Tuning(), 0, sum(TUNING_ROUNDS) + ROUNDS[0]
+    run = jax.jit(partial(_round, density, base))
 
     def one_round(w, factor, step):
         nonlocal done
         with density.precision():
-            found = run(w, density.data, mean, factor, jax.random.fold_in(key, done), step)
+            found = run(w, density.data, (mean, factor, module), jax.random.fold_in(key, done), step)
         done += 1
         watch(min(done / total, 0.99))
         return tuple(np.asarray(part, np.float64) for part in found)
 
     for group, num_rounds in enumerate(TUNING_ROUNDS):
-        seen = []
+        seen, divergent = [], 0.0
         for _ in range(num_rounds):
-            w, acceptance, _ = one_round(whitened, factor, tuning.step)
-            whitened = w[:, -1]
+            w, acceptance, bad = one_round(whitened, factor, tuning.step)
+            whitened, divergent = w[:, -1], bad.mean()
             tuning.update(acceptance)
             seen.append(w)
         if group < len(TUNING_ROUNDS) - 1:
-            half = np.concatenate(seen[len(seen) // 2 :], axis=1).reshape(-1, len(mean))
-            change = _shrunk_factor(half)
+            change = _shrunk_factor(np.concatenate(seen[len(seen) // 2 :], axis=1).reshape(-1, D))
             factor, whitened = factor @ change, np.linalg.solve(change, whitened.T).T
-            tuning.restart()
+            tuning.restart(CAREFUL if divergent > FEW_DIVERGENT else TARGET)
     step, draws, divergent = tuning.average, [], 0
     for number in range(ROUNDS[1]):
         w, _, bad = one_round(whitened, factor, step)
@@ -96,6 +104,9 @@ def run_chains(density: Density, q: Gaussian, starts: np.ndarray, seed: int, wat
             if effective_sample_size(chains).min() > ENOUGH and r_hat(chains).max() < AGREED:
                 break
     points = mean + np.concatenate(draws, axis=1) @ factor.T
+    if module is not None:
+        with density.precision():
+            points = base.transform(np.asarray(_moved(module, points.reshape(-1, D)), np.float64)).reshape(points.shape)
     return Chains(points, r_hat(points), effective_sample_size(points), divergent, step)
 
 
@@ -103,7 +114,7 @@ class _Tuning:
     """The step size, moved towards the target acceptance after each round; see `aevb.inference.tuning.adapt`."""
 
     def __init__(self):
-        self.log_step, self.number, self.sizes = np.log(0.5), 0, []
+        self.log_step, self.number, self.sizes, self.target = np.log(0.5), 0, [], TARGET
 
     @property
     def step(self):
@@ -115,12 +126,12 @@ class _Tuning:
 
     def update(self, acceptance):
         gain = 2.0 / (1 + self.number) ** 0.6
-        self.log_step += gain * (np.mean(acceptance) - TARGET)
+        self.log_step += gain * (np.mean(acceptance) - self.target)
         self.number += 1
         self.sizes.append(self.log_step)
 
-    def restart(self):
-        self.number, self.sizes = 0, []
+    def restart(self, target):
+        self.number, self.sizes, self.target = 0, [], target
 
 
 def _shrunk_factor(draws):
@@ -130,11 +141,19 @@ def _shrunk_factor(draws):
     return np.linalg.cholesky((n * covariance + 5 * 1e-3 * np.eye(D)) / (n + 5))
 
 
-def _round(density, positions, data, mean, factor, key, step_size):
+def _round(density, base, positions, data, coordinates, key, step_size):
     """Make a round of transitions of all chains; return positions (chains, T, D), acceptances and divergences."""
+    mean, factor, module = coordinates
 
     def log_density(w):
-        value = density.of_point(mean + factor @ w, data)
+        z = mean + factor @ w
+        if module is None:
+            value = density.of_point(z, data)
+        else:
+            q = module()
+            moved = reparameterize(q).transform(z)
+            point = base.mean + (base.factor * moved if base.is_diagonal else base.factor @ moved)
+            value = density.of_point(point, data) - z @ z / 2 - q.log_prob(moved)  # plus the flow's log-determinant
         return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
     kernel, inverse_mass = nuts.build_kernel(), jnp.ones(len(mean))
@@ -147,3 +166,8 @@ def _round(density, positions, data, mean, factor, key, step_size):
         return lax.scan(step, nuts.init(position, log_density), jax.random.split(key, ROUND))[1]
 
     return jax.vmap(chain)(positions, jax.random.split(key, len(positions)))
+
+
+@eqx.filter_jit
+def _moved(module, z):
+    return reparameterize(module()).transform(z)

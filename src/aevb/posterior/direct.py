@@ -62,7 +62,7 @@ def fit_directly(problem: Problem, family: str, how: Optimization, refine: str |
         if refine is not None:
             points = trial.weighted.points[rng.choice(len(trial.weighted.points), 8, p=trial.weighted.weights)]
             chains = run_chains(
-                density, trial.weighted.q.gaussian(), points, how.random_state, lambda s: bar.update(0.7 + 0.3 * s)
+                density, trial.weighted.q, points, how.random_state, lambda s: bar.update(0.7 + 0.3 * s)
             )
         bar.update(1.0)
     fitted = build(density, trial, tried, start, how.random_state, chains, problem.predict)

@@ -144,7 +144,7 @@ def _doubts(density: Density, trial: Trial, start: Start) -> list[str]:
             f"ones: a mean may be off by {2 * w.errors[0]:.2f} standard deviations, a standard deviation by "
             f"{2 * w.errors[1]:.0%}. {advice}"
         )
-    if not trial.converged and trial.stopped_because != "interrupted":
+    if not trial.converged and trial.stopped_because != "interrupted" and not w.would_be_enough(0):
         found.append(
             f"Learning has not converged after {trial.history[-1]['step']:,} steps: increase max_steps. {advice}"
         )

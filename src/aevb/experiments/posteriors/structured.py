@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro.distributions as dist
 from jax import lax
 from jax.scipy.special import logsumexp
@@ -199,4 +200,5 @@ def derived(entry: dict[str, Any], draws: dict[str, Any], data: dict[str, Any]) 
     """Return draws of the variables and of the quantities that the reference reports in their place."""
     if "derived" not in entry:
         return draws
-    return {**draws, **jax.jit(jax.vmap(lambda v: entry["derived"](v, data)))(draws)}
+    more = jax.jit(jax.vmap(lambda v: entry["derived"](v, data)))(draws)
+    return {**draws, **{name: np.asarray(value) for name, value in more.items()}}

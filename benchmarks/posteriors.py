@@ -1,0 +1,122 @@
+"""Compare fit_posterior with NumPyro's SVI and BlackJAX's Pathfinder on posteriors of posteriordb.
+
+    AEVB_DATA=... python benchmarks/posteriors.py [--names NAME ...] [--output FILE]
+
+All methods get the same log joints and run one after the other in one process, posterior by posterior; times are CPU
+seconds, compilation included. A row that exists in the output is not computed again.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import blackjax
+import jax
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import optax
+from numpyro.infer import SVI, Trace_ELBO
+from numpyro.infer.autoguide import AutoMultivariateNormal
+
+from aevb.experiments.posteriors.reference import MODELS, compare, load_reference
+from aevb.experiments.posteriors.structured import derived
+from aevb.experiments.posteriors.table import fit_one
+from aevb.experiments.result_file import markdown_table
+from aevb.models import LogJoint, describe
+from aevb.posterior.density import Density
+
+NUM_STEPS, NUM_DRAWS = 10_000, 4000
+
+
+def errors_of(draws, model, reference):
+    with jax.enable_x64(True):
+        draws = derived(model, {name: np.asarray(value, np.float64) for name, value in draws.items()}, reference.data)
+    moments = {name: (np.mean(value, 0), np.std(value, 0)) for name, value in draws.items()}
+    found = compare(moments, reference)
+    return {"mean_error": found.mean, "std_error": found.std}
+
+
+def ours(name, model, reference):
+    row = fit_one(name)
+    return {key: row[key] for key in ("mean_error", "std_error", "k_hat", "family")} | {"flagged": bool(row["flags"])}
+
+
+def numpyro_svi(name, model, reference):
+    data = jax.tree.map(
+        lambda array: np.asarray(array, np.float32) if array.dtype.kind == "f" else array, reference.data
+    )
+
+    def as_numpyro():
+        values = {}
+        for variable, facts in describe(model["variables"]).variables.items():
+            batch = facts.shape[: len(facts.shape) - facts.support.event_dim]
+            event = facts.shape[len(batch) :]
+            values[variable] = numpyro.sample(variable, dist.ImproperUniform(facts.support, batch, event))
+        numpyro.factor("log_joint", model["log_joint"](values, data))
+
+    guide = AutoMultivariateNormal(as_numpyro)
+    svi = SVI(as_numpyro, guide, optax.adam(0.01), Trace_ELBO())
+    result = svi.run(jax.random.key(0), NUM_STEPS, progress_bar=False)
+    draws = guide.sample_posterior(jax.random.key(1), result.params, sample_shape=(NUM_DRAWS,))
+    return errors_of(draws, model, reference)
+
+
+def pathfinder(name, model, reference):
+    density = Density(LogJoint(model["log_joint"]), describe(model["variables"]), reference.data, 1, 1, precise=False)
+
+    def log_density(u):
+        return density.of_point(u, density.data)
+
+    start = jax.random.uniform(jax.random.key(0), (density.size,), minval=-2, maxval=2)
+    state, _ = jax.jit(lambda key, u: blackjax.vi.pathfinder.approximate(key, log_density, u))(jax.random.key(1), start)
+    points, _ = blackjax.vi.pathfinder.sample(jax.random.key(2), state, NUM_DRAWS)
+    return errors_of(density.constrain(points), model, reference)
+
+
+METHODS = {"fit_posterior": ours, "NumPyro SVI": numpyro_svi, "Pathfinder": pathfinder}
+
+
+def table(results):
+    rows = [["posterior", *(f"{method}: mean, sd, CPU s" for method in METHODS)]]
+    for name, found in results.items():
+        cells = [
+            "failed"
+            if "failed" in row
+            else f"{row['mean_error']:.2f}, {row['std_error']:.2f}, {row['cpu_seconds']:.1f}"
+            for row in (found[method] for method in METHODS)
+        ]
+        rows.append([name, *cells])
+    medians = [np.median([found[method]["cpu_seconds"] for found in results.values()]) for method in METHODS]
+    rows.append(["median CPU s", *(f"{median:.1f}" for median in medians)])
+    return markdown_table(rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--names", nargs="*", default=list(MODELS))
+    parser.add_argument("--output", type=Path, default=Path("runs/bench/posteriors.json"))
+    arguments = parser.parse_args()
+    results = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    warnings.simplefilter("ignore")
+    for name in arguments.names:
+        reference = load_reference(name)
+        for method, run in METHODS.items():
+            if method in results.get(name, {}):
+                continue
+            start = time.process_time()
+            try:
+                row = run(name, MODELS[name], reference)
+            except (ValueError, RuntimeError, FloatingPointError, TypeError, AttributeError) as error:
+                row = {"failed": f"{type(error).__name__}: {error}"[:200]}
+            results.setdefault(name, {})[method] = row | {"cpu_seconds": time.process_time() - start}
+            arguments.output.parent.mkdir(parents=True, exist_ok=True)
+            arguments.output.write_text(json.dumps(results, indent=1))
+            print(f"# {name}, {method}: {row}", flush=True)
+    print(table({name: results[name] for name in arguments.names}))
+
+
+if __name__ == "__main__":
+    main()
