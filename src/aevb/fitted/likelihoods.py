@@ -24,7 +24,7 @@ class Ranking(NamedTuple):
 
     order: np.ndarray  # (n,): row indices, the most anomalous first
     scores: np.ndarray  # (n,): in the order of the rows, in nats; large for anomalous ones
-    contributions: Any = None  # (n, D) if asked for: -log p(x_d | the others), in nats; a frame if X was one
+    contributions: Any = None  # (n, D) if asked for: surprise of each entry, in nats; a frame if X was one
 
 
 def lower_bound_terms(

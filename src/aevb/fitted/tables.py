@@ -144,7 +144,7 @@ def sample_given(model: FittedModel, num_samples: int, evidence: Evidence, *, ra
     """
     key_z, key_choice, key_x = jax.random.split(model.key(random_state), 3)
     size = max(POOL, 10 * num_samples)
-    parts = Evidence(*map(jnp.asarray, evidence))
+    parts = Evidence(*(jnp.asarray(_on_device(part)) for part in evidence))
     z, log_weights = _weighted_pool(model.generative, key_z, parts, size=size)
     log_weights = np.asarray(log_weights, np.float64)
     weights = np.exp(log_weights - log_weights.max())
@@ -154,7 +154,25 @@ def sample_given(model: FittedModel, num_samples: int, evidence: Evidence, *, ra
     keys = jax.random.split(key_x, num_samples)
     rows = in_chunks(lambda z, keys: _rows_given(model.generative, z, keys, parts), np.asarray(z)[chosen], keys)
     k_hat = float(pareto_k_hat(log_weights))
-    return GivenRows(rows, k_hat, float(1 / np.sum(weights**2)))
+    return GivenRows(_exactly(rows, evidence), k_hat, float(1 / np.sum(weights**2)))
+
+
+def _on_device(array):
+    return array if array.dtype == bool else array.astype(np.float32)
+
+
+def _exactly(rows, evidence):
+    """Return rows (n, D) in which given columns are what is given in float64, not only in float32."""
+    rows = rows.astype(np.float64)
+    for place in np.flatnonzero(evidence.is_candidate.any(axis=0)):
+        is_candidate = evidence.is_candidate[:, place]
+        values, widths = evidence.values[is_candidate, place], evidence.widths[is_candidate, place]
+        if widths.any():
+            ends = np.min(values - widths / 2), np.max(values + widths / 2)
+            rows[:, place] = np.clip(rows[:, place], *ends)
+        else:
+            rows[:, place] = values[np.abs(rows[:, [place]] - values).argmin(axis=1)]
+    return rows
 
 
 def in_chunks(function, z: np.ndarray, keys: Array, size: int = 1024) -> np.ndarray:

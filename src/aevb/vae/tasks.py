@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from aevb.arguments import check_options, check_parameter
 from aevb.data.checks import check_rows
 from aevb.data.reading import read_array
-from aevb.fitted import latent_space, restoration, tables
+from aevb.fitted import latent_space, restoration
 from aevb.fitted.likelihoods import Ranking, ranking
+from aevb.fitted.surprise import surprises
 from aevb.tasks.conditional import NUM_MODELS, Completion, sampling_options
 from aevb.tasks.latent_space import Traversal, check_path_options
 from aevb.tasks.restoration import NOISES
@@ -173,8 +174,10 @@ class TaskMethods(ScoreMethods):
             method: ``"bound"``, the lower bound on log p(x); or a method of :meth:`log_likelihood`: ``"importance"``,
                 ``"laplace"``, ``"hmc"``, ``"ais"``, ``"quadrature"``.
             num_samples: Draws of z per row.
-            by_column: Whether to tell which columns made a row anomalous, as ``contributions``: -log p(x_d | the other
-                entries of the row) in nats, which is large for a surprising entry.
+            by_column: Whether to tell which columns made a row anomalous, as ``contributions``: by how many nats
+                -log p(x_d | the other entries of the row) exceeds what is typical of the column, the median over rows
+                that the model draws. Unlike a density it does not depend on the unit, so columns can be compared:
+                large for a surprising entry, near 0 or below for a usual one, 0 where it is missing.
             options: Options of the method.
 
         Returns:
@@ -191,7 +194,7 @@ class TaskMethods(ScoreMethods):
     def _contributions(self, X):
         """Return how surprising each entry is, with the names and the index of a pandas frame if X is one."""
         rows = self._check_new_data(X, may_miss=True)
-        found = tables.contributions(self.model_, rows, progress=self._shows_progress)
+        found = surprises(self.model_, rows, progress=self._shows_progress)
         names = self.model_.matrix.columns
         return type(X)(found, index=X.index, columns=list(names)) if names and hasattr(X, "iloc") else found
 

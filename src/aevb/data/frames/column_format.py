@@ -134,7 +134,7 @@ class ColumnFormat:
             if self.storage.group in TIMES:
                 values = values.astype(np.int64) * self.step + self.origin
             else:
-                values = np.where(missing, np.nan, values)
+                values = np.where(missing, np.nan, values if self.is_whole else _without_rounding_error(values))
         return (values, missing) if kept is None else self._with_kept(values, missing, kept)
 
     def std_in_units(self, std: np.ndarray) -> np.ndarray:
@@ -266,6 +266,14 @@ def _within(values, low, high):
     """Return numbers between two ends; those that rounding keeps away from an end are moved there."""
     rounding = 1e-12 * (high - low)
     return np.where(values < low + rounding, low, np.where(values > high - rounding, high, values))
+
+
+def _without_rounding_error(values):
+    """Return numbers with 15 significant digits, which stored numbers preserve: 3.7 comes back as 3.7."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        unit = 10.0 ** (14 - np.floor(np.log10(np.abs(values))))
+        rounded = np.rint(values * unit) / unit
+    return np.where(np.isfinite(rounded), rounded, values)
 
 
 def _at_frequent_values(values, column):

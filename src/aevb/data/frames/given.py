@@ -50,7 +50,7 @@ def read_given(table: TableFormat, given: Mapping[str, Any]) -> Evidence:
     for place, (found, width) in candidates.items():
         values[: len(found), place], widths[: len(found), place] = found, width
         is_candidate[: len(found), place] = True
-    return Evidence(values.astype(np.float32), widths.astype(np.float32), is_candidate)
+    return Evidence(values, widths, is_candidate)
 
 
 def _refuse(name, table):
