@@ -134,7 +134,9 @@ class ColumnFormat:
             if self.storage.group in TIMES:
                 values = values.astype(np.int64) * self.step + self.origin
             else:
-                values = np.where(missing, np.nan, values if self.is_whole else _without_rounding_error(values))
+                values = np.where(
+                    missing, np.nan, values if self.is_whole else _without_rounding_error(values, self.high - self.low)
+                )
         return (values, missing) if kept is None else self._with_kept(values, missing, kept)
 
     def std_in_units(self, std: np.ndarray) -> np.ndarray:
@@ -268,12 +270,13 @@ def _within(values, low, high):
     return np.where(values < low + rounding, low, np.where(values > high - rounding, high, values))
 
 
-def _without_rounding_error(values):
+def _without_rounding_error(values, width):
     """Return numbers with 15 significant digits, which stored numbers preserve: 3.7 comes back as 3.7."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         unit = 10.0 ** (14 - np.floor(np.log10(np.abs(values))))
         rounded = np.rint(values * unit) / unit
-    return np.where(np.isfinite(rounded), rounded, values)
+        is_close = np.abs(rounded - values) <= 1e-13 * width  # not where all numbers are far from 0
+    return np.where(is_close, rounded, values)
 
 
 def _at_frequent_values(values, column):
