@@ -348,7 +348,7 @@ def test_a_table_is_shown_by_its_columns(table, tmp_path, capsys):
     names = {path.stem for path in table.glob("*.png")}
     assert names == {"learning_curve", "columns", "reconstructions_by_column", "latent", "units"}
     page = (table / "report.html").read_text(encoding="utf-8")
-    assert "log-densities in the units of the data" in page
+    assert "log-densities of x in the units of the data" in page
     metrics = json.loads((table / "metrics.json").read_text())
     assert metrics["likelihood"] == "gaussian"
     assert "independent_gaussians" in metrics["comparison"]

@@ -259,3 +259,17 @@ def test_fields_are_in_the_users_units(mixed):
     first = np.datetime64("2015-03-01").astype("datetime64[ms]").astype(int)
     assert first <= fields["joined"]["observed"][0] <= fields["joined"]["low"] < fields["joined"]["high"]
     assert fields["grade"]["levels"] == ["0.0", "0.5", "1.0", "1.5", "2.0"]
+
+
+def test_many_columns_of_numbers_are_a_curve(visit, tmp_path, random_vae, run_data_of):
+    rows = np.random.default_rng(0).normal(size=(40, 70)).astype(np.float32)
+    units = np.zeros(70, np.float32), np.ones(70, np.float32)
+    vae = random_vae(70, likelihood="gaussian", units=units)
+    opened = visit(write_page(tmp_path / "explorer.html", vae, run_data_of(rows)))
+    assert known(opened) == list(range(70))
+    before = opened.vector("x")
+    opened.drag("#columns .curve", (0.2, 0.1), (0.25, 0.1))
+    after = opened.vector("x")
+    assert (after != before).any()
+    assert np.abs(after[np.flatnonzero(after != before)] - 0.8 * 3.2).max() < 0.4
+    assert opened.page.locator("#bound-block").is_visible()

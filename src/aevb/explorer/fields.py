@@ -15,6 +15,7 @@ from aevb.models import LIKELIHOODS
 MAX_DIGITS = 8
 DATA_DIGITS = 4  # decimal places up to which those of the data are shown
 ENDS = 0.002, 0.998  # quantiles at the ends of a slider
+SKEWED = 0.05  # numbers from 0 with a smaller median, as a share of the slider, have one on a logarithmic scale
 WIDE = 100  # counts with a larger range have a slider on a logarithmic scale
 SPANS = {"days": 1, "hours": 24, "minutes": 1440, "seconds": 86_400}  # per day
 MILLISECONDS = 86_400_000  # per day
@@ -52,6 +53,9 @@ def _field(column: ColumnFormat, stored):
         field |= {"low": column.low, "high": column.high, "least": column.low, "most": column.high}
     elif column.column.family in COUNTS:
         field |= {"least": 0} | ({"scale": "log1p"} if field["high"] - field["low"] > WIDE else {})
+    elif column.column.family == "histogram":
+        is_skewed = field["low"] >= 0 and np.median(values) < SKEWED * field["high"]
+        field |= {"observed": [column.low, column.high]} | ({"scale": "log1p"} if is_skewed else {})
     elif column.column.family == "lognormal":
         field |= {"least": min(column.low, field["low"]) / 1000, "scale": "log"}
     return _in_time(field, column) if column.storage.group in TIMES else field

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aevb.data.frames.stored import LABELS
 from aevb.data.kinds import are_grey_levels, sample_rows
 from aevb.data.labels import label_kind
 from aevb.data.run_data import RunData
@@ -71,7 +72,7 @@ def choose_points(model: FittedModel, run_data: RunData, most: int | None = None
 
 
 def _columns(model, values):
-    """Return a typical entry of each column, the mean or the most frequent label, and the standard deviations."""
+    """Return a typical entry of each column, the median or the most frequent label, and the standard deviations."""
     if not model.is_table:
         return values.mean(axis=0).astype(np.float32), values.std(axis=0).astype(np.float32)
     means, stds = np.zeros((2, values.shape[1]), np.float32)
@@ -80,10 +81,10 @@ def _columns(model, values):
         if not len(seen):
             continue
         stds[place] = seen.std()
-        if column.kind.is_standardized:
-            means[place] = seen.mean()
+        if column.family in LABELS:
+            means[place] = np.bincount(seen.astype(int)).argmax()
         else:
-            means[place] = np.rint(seen.mean()) if column.kind.is_count else np.bincount(seen.astype(int)).argmax()
+            means[place] = np.quantile(seen, 0.5, method="lower")  # of counts, a whole number
     return means, stds
 
 
