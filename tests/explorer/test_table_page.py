@@ -66,7 +66,7 @@ def test_columns_are_set_in_the_users_units_and_the_others_follow(visit, mixed):
     )
     names = ["income", "sex", "country", HOSTILE, "joined", "visits"]
     assert known(opened) == sorted(place_of(model, name) for name in names)
-    assert "6 of 11 columns are known" in opened.text("#known-words")
+    assert f"6 of {len(model.format.columns)} columns are known" in opened.text("#known-words")
     opened.until(DONE)
     assert said(opened, place_of(model, "age")) != before
     assert said(opened, place_of(model, "sex")).startswith("without it: ")
@@ -110,7 +110,7 @@ def test_real_rows_keep_their_gaps_and_have_the_bound_of_the_library(visit, mixe
     opened.page.get_by_role("button", name="Draw a row").click()
     opened.rest()
     assert opened.value("values.source") is None
-    assert known(opened) == list(range(11))
+    assert known(opened) == list(range(len(model.format.columns)))
     x = opened.vector("x")
     levels = [len(column.levels) for column in model.format.columns]
     assert all(x[i] in range(count) for i, count in enumerate(levels) if count)
@@ -270,6 +270,8 @@ def test_many_columns_of_numbers_are_a_curve(visit, tmp_path, random_vae, run_da
     before = opened.vector("x")
     opened.drag("#columns .curve", (0.2, 0.1), (0.25, 0.1))
     after = opened.vector("x")
-    assert (after != before).any()
-    assert np.abs(after[np.flatnonzero(after != before)] - 0.8 * 3.2).max() < 0.4
+    changed = np.flatnonzero(after != before)
+    assert len(changed) > 1
+    drawn = rows.mean(axis=0) + 0.8 * 3.2 * rows.std(axis=0)  # a tenth below the upper end
+    np.testing.assert_allclose(after[changed], drawn[changed], atol=0.06)
     assert opened.page.locator("#bound-block").is_visible()
