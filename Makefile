@@ -37,8 +37,8 @@ check-page: ## check the types of the explorer page; needs npx
 	@npx --yes -p typescript tsc -p src/aevb/explorer/page
 
 bench: $(VENV)/.installed-test ## run the benchmarks
-	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py; \
-	else echo "There are no benchmarks yet."; fi
+	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/posteriors.py
 
 docs: $(VENV)/.installed-docs ## build the documentation
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

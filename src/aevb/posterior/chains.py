@@ -73,12 +73,14 @@ def run_chains(density: Density, q, starts: np.ndarray, seed: int, watch=lambda 
         mean, factor = np.zeros(D), np.eye(D)
         whitened = np.random.default_rng(seed).standard_normal((NUM_CHAINS, D))
     tuning, done, total = _Tuning(), 0, sum(TUNING_ROUNDS) + ROUNDS[0]
-    run = jax.jit(partial(_round, density, base))
+    if density.chain_program is None:  # kept for other data of the same shapes
+        density.chain_program = jax.jit(partial(_round, density))
+    run, outer = density.chain_program, (base.mean, np.diag(base.factor) if base.is_diagonal else base.factor)
 
     def one_round(w, factor, step):
         nonlocal done
         with density.precision():
-            found = run(w, density.data, (mean, factor, module), jax.random.fold_in(key, done), step)
+            found = run(w, density.data, (mean, factor, module, outer), jax.random.fold_in(key, done), step)
         done += 1
         watch(min(done / total, 0.99))
         return tuple(np.asarray(part, np.float64) for part in found)
@@ -141,9 +143,9 @@ def _shrunk_factor(draws):
     return np.linalg.cholesky((n * covariance + 5 * 1e-3 * np.eye(D)) / (n + 5))
 
 
-def _round(density, base, positions, data, coordinates, key, step_size):
+def _round(density, positions, data, coordinates, key, step_size):
     """Make a round of transitions of all chains; return positions (chains, T, D), acceptances and divergences."""
-    mean, factor, module = coordinates
+    mean, factor, module, (outer_mean, outer_factor) = coordinates
 
     def log_density(w):
         z = mean + factor @ w
@@ -152,8 +154,9 @@ def _round(density, base, positions, data, coordinates, key, step_size):
         else:
             q = module()
             moved = reparameterize(q).transform(z)
-            point = base.mean + (base.factor * moved if base.is_diagonal else base.factor @ moved)
-            value = density.of_point(point, data) - z @ z / 2 - q.log_prob(moved)  # plus the flow's log-determinant
+            value = (
+                density.of_point(outer_mean + outer_factor @ moved, data) - z @ z / 2 - q.log_prob(moved)
+            )  # plus the flow's log-determinant
         return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
     kernel, inverse_mass = nuts.build_kernel(), jnp.ones(len(mean))

@@ -43,6 +43,7 @@ class Density:
         self.at_once = int(np.clip(LARGE // total, 1, BLOCK))
         self.block = BLOCK if self.at_once >= SMALL_BLOCK else SMALL_BLOCK
         self.is_cheap = self.at_once == BLOCK
+        self.chain_program: Any = None  # see `aevb.posterior.chains`
         self._values_and_gradients = jax.jit(self._of_block)
         self._constrain = jax.jit(jax.vmap(lambda u: variables.constrain(u)[0]))
 

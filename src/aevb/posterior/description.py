@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from numpyro.distributions import Distribution
 
-from aevb.arguments import check_parameter
 from aevb.errors import WrongTypeError, shown
 from aevb.models import (
-    POSTERIOR_FAMILIES,
     Amortized,
     Learnable,
     LogJoint,
@@ -123,5 +121,4 @@ def read_local(local_posterior, local_variables, num_rows: int) -> Amortized | R
             )
         encoder: Any = local_posterior
         return Amortized(encoder)
-    check_parameter("local_posterior", local_posterior, choices=POSTERIOR_FAMILIES)
     return None if local_variables is None else RowByRow(local_posterior, describe(local_variables), num_rows)

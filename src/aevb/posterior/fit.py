@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from aevb.arguments import check_parameter
 from aevb.inference.fitted import FittedPosterior
-from aevb.models import describe
+from aevb.models import POSTERIOR_FAMILIES, describe
 from aevb.posterior.description import FAMILIES, check_data, read_local, read_model, read_posterior
 from aevb.posterior.direct import Problem, fit_directly
 from aevb.posterior.optimization import Optimization
@@ -107,6 +107,8 @@ def fit_posterior(
         check_parameter("num_data", num_data, kind=int, low=1, high=2**53)
     if isinstance(posterior, str):
         check_parameter("posterior", posterior, choices=("auto", *FAMILIES))
+    if isinstance(local_posterior, str):
+        check_parameter("local_posterior", local_posterior, choices=POSTERIOR_FAMILIES)
     is_direct = isinstance(posterior, str) and how.is_plain and not has_local
     if not is_direct and refine is not None:
         raise ValueError(
