@@ -18,12 +18,11 @@ from aevb.data.frames.stored import (
     learn_number_column,
     natural_ends,
 )
+from aevb.data.frames.ticks import days_per_tick, longest_step
 from aevb.errors import shown
 from aevb.models.column import Column
 
 TIMES = (DATE, DURATION)
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_STEPS = (86400, 3600, 60, 1)  # seconds in the steps that dates may have, the longest first
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class ColumnFormat:
     @property
     def days_per_tick(self) -> float:
         """Of dates and durations, the length of the unit in which they are stored, in days."""
-        return 1.0 if self.storage.unit == "D" else 1 / (86400 * _PER_SECOND[self.storage.unit])
+        return days_per_tick(self.storage.unit)
 
     @property
     def is_missing(self) -> Column:
@@ -87,7 +86,7 @@ class ColumnFormat:
         origin, step, is_whole = 0, 1, facts.is_whole
         values = facts.observed
         if cells.group in TIMES:
-            origin, step, is_whole = int(values.min()), _step(values, cells.storage.unit), True
+            origin, step, is_whole = int(values.min()), longest_step(values, cells.storage.unit), True
             values = ((values - origin) // step).astype(float)
         family = "gaussian" if kind == "date" else kind
         column = learn_number_column(cells.name, family, values, is_whole)
@@ -295,13 +294,3 @@ def _label(level, cells=None):
     if isinstance(level, float) and level.is_integer() and (cells is None or cells.storage.is_integer):
         return int(level)
     return level.item() if isinstance(level, np.generic) else level
-
-
-def _step(ticks, unit):
-    """Return the longest of a day, an hour, a minute, a second, ... of which all differences are multiples."""
-    if unit == "D":
-        return 1
-    apart = ticks - ticks.min()
-    smaller = [_PER_SECOND[unit] // parts for parts in (1000, 10**6) if _PER_SECOND[unit] > parts]
-    steps = [seconds * _PER_SECOND[unit] for seconds in _STEPS] + smaller
-    return next((step for step in steps if not np.any(apart % step)), 1)
