@@ -320,3 +320,19 @@ def _cells(table, frame):
 
     series = series_of(open_frame(frame))
     return [read_cells(series[column.name], column.name) for column in table.columns]
+
+
+def test_new_numbers_have_the_decimals_and_the_range_of_the_data():
+    prices = np.round(np.random.default_rng(0).lognormal(3, 1, 100), 2)
+    frame = pd.DataFrame({"price": prices, "third": prices / 3})
+    table = TableFormat.learn(frame)
+    stored = np.repeat([[0.123456], [9.0], [-9.0]], 2, axis=1)
+
+    new = table.decode(stored)
+
+    assert new["price"].tolist() == [round(new["price"][0], 2), prices.max(), prices.min()]
+    assert new["third"][1] > frame["third"].max()  # numbers with many decimals are a sample of more
+    like = pd.DataFrame({"price": [np.nan] * 3, "third": [np.nan] * 3})
+    assert table.decode(stored, like)["price"][1] > prices.max()  # an expectation is not rounded
+    pd.testing.assert_frame_equal(table.decode(table.encode(frame)), frame, rtol=1e-14)
+    assert (table.decode(table.encode(frame))["price"] == prices).all()

@@ -14,9 +14,12 @@ from aevb.data.frames.kinds import Decision, Facts
 from aevb.data.frames.stored import (
     COUNTS,
     LABELS,
+    decimals_of,
     learn_label_column,
     learn_number_column,
     natural_ends,
+    numbers_of,
+    without_rounding_error,
 )
 from aevb.data.frames.ticks import days_per_tick, longest_step
 from aevb.errors import shown
@@ -41,6 +44,7 @@ class ColumnFormat:
         is_whole: Whether all numbers are whole, so that draws are rounded and kept between `low` and `high`.
         origin: Of dates, the first one, in units since 1970.
         step: Of dates, the number of units between two of them is a multiple of this.
+        decimals: Of numbers, the most decimals that one has; None if they have many, or if there are few numbers.
     """
 
     column: Column
@@ -54,6 +58,7 @@ class ColumnFormat:
     is_whole: bool = False
     origin: int = 0
     step: int = 1
+    decimals: int | None = None
 
     @property
     def name(self) -> str:
@@ -91,7 +96,8 @@ class ColumnFormat:
         family = "gaussian" if kind == "date" else kind
         column = learn_number_column(cells.name, family, values, is_whole)
         low, high = natural_ends(values) if kind == "bounded" else (float(values.min()), float(values.max()))
-        return cls(column, low=low, high=high, is_whole=is_whole, origin=origin, step=step, **known)
+        known |= {"low": low, "high": high, "decimals": decimals_of(values)}
+        return cls(column, is_whole=is_whole, origin=origin, step=step, **known)
 
     def encode(self, cells: Cells) -> np.ndarray:
         """Return the stored numbers (n,) of entries, NaN where they are missing.
@@ -108,12 +114,15 @@ class ColumnFormat:
         self._check_range(values)
         return self.column.stored(values)
 
-    def decode(self, stored: np.ndarray, kept: Cells | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def decode(
+        self, stored: np.ndarray, kept: Cells | None = None, *, is_new: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return values (n,) as in :class:`~aevb.data.frames.cells.Cells`, and which are missing.
 
         Args:
             stored: (n,), NaN where missing.
             kept: Entries that are returned unchanged where they are observed.
+            is_new: Whether they are new entries, which get as many decimals as those in training, and their range.
         """
         missing = np.isnan(stored)
         if self.column.family in LABELS:
@@ -123,19 +132,17 @@ class ColumnFormat:
             values = labels[codes]
             values[missing] = None
         else:
-            values = self.column.in_units(np.where(missing, 0.0, stored))
-            if self.column.family == "bounded":
-                values = _within(values, self.low, self.high)
-            if self.column.family == "histogram":
-                values = np.clip(_at_frequent_values(values, self.column), self.low, self.high)
+            values = numbers_of(self.column, np.where(missing, 0.0, stored), self.low, self.high)
             if self.is_whole or self.column.family in COUNTS:
                 values = np.clip(np.rint(values), self.low, self.high)
+            else:
+                values = without_rounding_error(values, self.high - self.low)
+                if is_new and self.decimals is not None:
+                    values = np.clip(np.round(values, self.decimals), self.low, self.high)
             if self.storage.group in TIMES:
                 values = values.astype(np.int64) * self.step + self.origin
             else:
-                values = np.where(
-                    missing, np.nan, values if self.is_whole else _without_rounding_error(values, self.high - self.low)
-                )
+                values = np.where(missing, np.nan, values)
         return (values, missing) if kept is None else self._with_kept(values, missing, kept)
 
     def std_in_units(self, std: np.ndarray) -> np.ndarray:
@@ -261,30 +268,6 @@ class ColumnFormat:
             storage=Storage(**{**storage, "categories": tuple(storage["categories"])}),
             **{**facts, "levels": tuple(facts["levels"])},
         )
-
-
-def _within(values, low, high):
-    """Return numbers between two ends; those that rounding keeps away from an end are moved there."""
-    rounding = 1e-12 * (high - low)
-    return np.where(values < low + rounding, low, np.where(values > high - rounding, high, values))
-
-
-def _without_rounding_error(values, width):
-    """Return numbers with 15 significant digits, which stored numbers preserve: 3.7 comes back as 3.7."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        unit = 10.0 ** (14 - np.floor(np.log10(np.abs(values))))
-        rounded = np.rint(values * unit) / unit
-        is_close = np.abs(rounded - values) <= 1e-13 * width  # not where all numbers are far from 0
-    return np.where(is_close, rounded, values)
-
-
-def _at_frequent_values(values, column):
-    """Return numbers in narrow cells as the frequent values around which these are."""
-    if not column.frequent:
-        return values
-    levels, found = np.array(column.single_values), np.searchsorted(column.edges, values, side="right")
-    place = np.minimum(np.searchsorted(levels, found), len(levels) - 1)
-    return np.where(levels[place] == found, np.array(column.frequent)[place], values)
 
 
 def _label(level, cells=None):

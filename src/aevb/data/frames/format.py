@@ -162,8 +162,9 @@ class TableFormat:
     def decode(self, matrix: np.ndarray, like: Any = None, keep_observed: bool = False) -> Any:
         """Return stored numbers (n, D) as a table: columns, data types, labels and order of the one learned from.
 
-        Whole numbers, counts and dates are rounded and kept within the range that was observed. Whole numbers are of
-        a nullable type where entries are missing.
+        Whole numbers, counts and dates are rounded and kept within the range that was observed; so are the other
+        numbers of new rows, which get as many decimals as those in training if these are few. Whole numbers are of a
+        nullable type where entries are missing.
 
         Args:
             matrix: (n, D), NaN where entries are missing.
@@ -181,7 +182,7 @@ class TableFormat:
         entries: dict[str, Any] = {}
         for column, stored in zip(self.columns, matrix.T, strict=False):  # those of `modeled` are not part of a table
             kept = read_cells(series[column.name], column.name) if keep_observed and series else None
-            entries[column.name] = column.storage_of(kept), column.decode(stored, kept)
+            entries[column.name] = column.storage_of(kept), column.decode(stored, kept, is_new=like is None)
         entries |= {
             column.name: containers.native(series[column.name]) for column in self.left_out if column.name in series
         }

@@ -9,6 +9,7 @@ from aevb.models.column import Column
 REAL = ("gaussian", "student-t", "lognormal", "bounded")
 COUNTS = ("poisson", "negative-binomial")
 LABELS = ("bernoulli", "categorical", "ordinal", "free-ordinal")
+MIN_ROWS_FOR_DECIMALS, MAX_DECIMALS = 20, 6
 MIN_ROWS_PER_FREE_LEVEL = 100  # on average; with fewer, ordered levels are intervals of one variable
 EXACT_BELOW = 2.0**40  # whole numbers up to this one survive division by any number in float64
 
@@ -28,6 +29,52 @@ def learn_number_column(name: str, family: str, values: np.ndarray, is_whole: bo
         # Both exact in subtraction and division.
         return replace(column, loc=float(np.rint(column.loc)), scale=2.0 ** float(np.rint(np.log2(column.scale))))
     return column
+
+
+def numbers_of(column: Column, stored: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Return the numbers that stored ones stand for.
+
+    Numbers of a "bounded" column or a "histogram" are between `low` and `high`; those of a narrow cell of a
+    "histogram" are the frequent number around which it is.
+    """
+    values = column.in_units(stored)
+    if column.family == "bounded":
+        rounding = 1e-12 * (high - low)
+        values = np.where(values < low + rounding, low, np.where(values > high - rounding, high, values))
+    if column.family == "histogram":
+        values = np.clip(_at_frequent_values(values, column), low, high)
+    return values
+
+
+def _at_frequent_values(values, column):
+    """Return numbers in narrow cells as the frequent values around which these are."""
+    if not column.frequent:
+        return values
+    levels, found = np.array(column.single_values), np.searchsorted(column.edges, values, side="right")
+    place = np.minimum(np.searchsorted(levels, found), len(levels) - 1)
+    return np.where(levels[place] == found, np.array(column.frequent)[place], values)
+
+
+def without_rounding_error(values: np.ndarray, width: float) -> np.ndarray:
+    """Return numbers with 15 digits, so that 3.7 comes back as 3.7; unchanged if all are far from 0 for their width."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        unit = 10.0 ** (14 - np.floor(np.log10(np.abs(values))))
+        rounded = np.rint(values * unit) / unit
+        return np.where(np.abs(rounded - values) <= 1e-13 * width, rounded, values)
+
+
+def decimals_of(values: np.ndarray) -> int | None:
+    """Return how many decimals numbers have at most; None for more than 6, and if fewer than 20 numbers tell.
+
+    Example:
+        >>> decimals_of(np.arange(100) / 4), decimals_of(np.arange(100) / 3)
+        (2, None)
+    """
+    if len(values) < MIN_ROWS_FOR_DECIMALS:
+        return None
+    return next(
+        (digits for digits in range(MAX_DECIMALS + 1) if np.array_equal(np.round(values, digits), values)), None
+    )
 
 
 def natural_ends(values: np.ndarray) -> tuple[float, float]:
