@@ -255,7 +255,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def random_table(frame=None, *, seed=0, likelihood=None, **arguments):
+def random_table(frame=None, *, seed=0, size=0.6, likelihood=None, **arguments):
     """Return a model of a table with random parameters, and its data as those of a run."""
     from aevb.data.frames import TableFormat
     from aevb.fitted.design import Design
@@ -270,7 +270,7 @@ def random_table(frame=None, *, seed=0, likelihood=None, **arguments):
     generator = np.random.default_rng(seed)
 
     def draw(leaf):
-        return jax.device_put(np.float32(0.6 * generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1])))
+        return jax.device_put(np.float32(size * generator.normal(size=leaf.shape) / np.sqrt(leaf.shape[-1])))
 
     models = join(jax.tree.map(draw, parameters), constants, skeleton)
     model = FittedModel(*models, table, arguments=vae._arguments(), likelihood="table", latent_dim=vae.latent_dim)
