@@ -233,3 +233,17 @@ def test_draws_outside_of_the_support_name_the_variable():
     with pytest.warns(UserWarning, match=r"not finite at .* of q's draws, because of the variable 'b'"):
         fitted = fit_posterior(log_joint, "gaussian", variables={"a": (), "b": ()}, progress=False)
     assert abs(fitted.mean["b"] - 2) < 0.2  # a gamma variable of shape 2: those draws have no weight
+
+
+def two_modes(v):
+    apart = jnp.stack([dist.Normal(-6, 1).log_prob(v), dist.Normal(6, 1).log_prob(v)])
+    return jax.scipy.special.logsumexp(apart, axis=0)
+
+
+@pytest.mark.thorough
+def test_modes_that_no_draw_reaches_are_flagged():
+    """k-hat of one mode is good; only the other paths know that it is half of the mass."""
+    with pytest.warns(UserWarning, match=r"at least 2 modes, with about 50%, 50%"):
+        fitted = fit_posterior(two_modes, variables=(), progress=False)
+    assert fitted.k_hat < 0.7
+    assert abs(abs(float(fitted.mean)) - 6) < 0.2

@@ -110,6 +110,8 @@ def fit_posterior(
     if isinstance(local_posterior, str):
         check_parameter("local_posterior", local_posterior, choices=POSTERIOR_FAMILIES)
     is_direct = isinstance(posterior, str) and how.is_plain and not has_local
+    if is_direct and posterior in ("low-rank", "flow") and how.batch_size is not None and given.batch_size is None:
+        is_direct = False  # in whitened coordinates these read all data in each step
     if not is_direct and refine is not None:
         raise ValueError(
             f'refine={refine!r}: needs a named family or "auto", and neither local variables, optimizer, '

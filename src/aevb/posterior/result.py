@@ -53,7 +53,8 @@ def build(density: Density, trial: Trial, tried: list[Trial], start: Start, seed
     """Return the fitted posterior."""
     weighted = trial.weighted
     finite = weighted.log_weights[np.isfinite(weighted.log_weights)]
-    doubts = chains.doubts() if chains is not None else _doubts(density, trial, start)
+    doubts = chains.doubts() if chains is not None else _doubts(density, trial)
+    doubts += _several_modes(start)
     draws, effective, details = (_of_weights if chains is None else _of_chains)(density, weighted, seed, chains)
     q = weighted.q
     functions = {
@@ -125,7 +126,18 @@ def _log_prob(density, q, values):
     return found if points.ndim == 2 else found[0]
 
 
-def _doubts(density: Density, trial: Trial, start: Start) -> list[str]:
+def _several_modes(start: Start) -> list[str]:
+    """Return a sentence about modes that neither q nor chains started from it see."""
+    if start.num_modes == 1:
+        return []
+    shares = ", ".join(f"{share:.0%}" for share in start.shares)
+    return [
+        f"The posterior has at least {start.num_modes} modes, with about {shares} of its mass; the draws cover one of "
+        "them. Order or constrain the variables so that the modes become one, if they are the same up to names."
+    ]
+
+
+def _doubts(density: Density, trial: Trial) -> list[str]:
     """Return reasons not to trust a fit, one sentence each."""
     found, w = [], trial.weighted
     limit = k_hat_threshold(len(w.weights))
@@ -147,12 +159,6 @@ def _doubts(density: Density, trial: Trial, start: Start) -> list[str]:
     if not trial.converged and trial.stopped_because != "interrupted" and not w.would_be_enough(0):
         found.append(
             f"Learning has not converged after {trial.history[-1]['step']:,} steps: increase max_steps. {advice}"
-        )
-    if start.num_modes > 1:
-        shares = ", ".join(f"{share:.0%}" for share in start.shares)
-        found.append(
-            f"The posterior has at least {start.num_modes} modes, with about {shares} of its mass; q covers the first. "
-            "Order or constrain the variables so that the modes become one, if they are the same up to names."
         )
     if w.share_bad > 0 or trial.num_recovered:
         found.append(_where_not_finite(density, trial))

@@ -62,7 +62,7 @@ class Search:
         q = q if family == "flow" and not q.is_diagonal else _as_diagonal(q)
         q = q if q.is_diagonal else Gaussian.of_moments(q.mean, q.covariance())  # triangular: it keeps the order
         fit = maximize_family(
-            self.steps_on, family, q, int(self.rng.integers(2**31)), self.max_steps, lambda row: self.watch(family, row)
+            self.density, family, q, int(self.rng.integers(2**31)), self.max_steps, lambda row: self.watch(family, row)
         )
         weighted = weigh(self.density, fit.q, self.rng)
         return Trial(family, weighted, fit.converged, fit.stopped_because, fit.history, 0, q)
@@ -89,6 +89,10 @@ class Search:
     def order(self) -> list[str]:
         """Return the families worth trying for this model, from cheap to expensive."""
         D, q = self.density.size, self.start.q
+        if (
+            self.steps_on is not self.density
+        ):  # minibatches: flows and low-rank Gaussians would read all data in each step
+            return ["gaussian"] if q.is_diagonal or D == 1 else ["full-gaussian", "student-t"]
         if q.is_diagonal:
             return ["gaussian", "low-rank", *(["flow"] if D <= MAX_FLOW else [])]
         families = ["full-gaussian", "student-t", "flow"] if D > 1 else ["gaussian", "student-t"]

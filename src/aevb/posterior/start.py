@@ -71,10 +71,14 @@ def _bound(density, q, rng):
 
 
 def _distinct(paths):
-    """Return the paths that end in different places, as far as their values tell."""
+    """Return the paths that end in different places; modes that are mirror images have the same value."""
     found = []
     for path in paths:
-        if all(abs(path.values[-1] - other.values[-1]) > 0.05 for other in found):
+        end, value = path.points[-1], path.values[-1]
+        if all(
+            abs(value - other.values[-1]) > 0.05 or (np.abs(end - other.points[-1]) > 0.05 * (1 + np.abs(end))).any()
+            for other in found
+        ):
             found.append(path)
     return found
 
