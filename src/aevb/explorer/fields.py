@@ -47,15 +47,15 @@ def _field(column: ColumnFormat, stored):
         return _levels(column.name, column.levels)
     values = column.column.in_units(stored[~np.isnan(stored)])
     is_whole = column.is_whole or column.column.family in COUNTS
-    field: dict[str, Any] = _number(column.name, values, is_whole)
-    field |= {"observed": [column.low, column.high]} if is_whole else {}
+    field = _number(column.name, values, is_whole)
+    field["observed"] = [column.low, column.high]  # the range of draws
     if column.column.family == "bounded":
         field |= {"low": column.low, "high": column.high, "least": column.low, "most": column.high}
     elif column.column.family in COUNTS:
         field |= {"least": 0} | ({"scale": "log1p"} if field["high"] - field["low"] > WIDE else {})
     elif column.column.family == "histogram":
         is_skewed = field["low"] >= 0 and np.median(values) < SKEWED * field["high"]
-        field |= {"observed": [column.low, column.high]} | ({"scale": "log1p"} if is_skewed else {})
+        field |= {"scale": "log1p"} if is_skewed else {}
     elif column.column.family == "lognormal":
         field |= {"least": min(column.low, field["low"]) / 1000, "scale": "log"}
     return _in_time(field, column) if column.storage.group in TIMES else field

@@ -11,7 +11,7 @@
  * @property {number} [high]
  * @property {number} [least] smallest number that is allowed
  * @property {number} [most]
- * @property {[number, number]} [observed] smallest and largest number in the data, of whole numbers
+ * @property {[number, number]} [observed] smallest and largest number in the data
  * @property {number} [digits]
  * @property {boolean} [is_whole]
  * @property {"linear" | "log" | "log1p"} [scale] of the slider
@@ -81,7 +81,7 @@ export class Field {
   }
 
   /**
-   * What is expected, within the range of whole numbers in the data: they are drawn so.
+   * What is expected, within the range of the data, as rows are drawn.
    * @param {number} u
    */
   expected(u) {
