@@ -9,15 +9,9 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis
 
 from aevb.models import assemble
-from aevb.models.linear_start import (
-    MIN_VARIANCE,
-    Weighted,
-    _factor_analysis,
-    _pca,
-    fit_linear,
-    linear_network,
-    start_linear,
-)
+from aevb.models.linear_choice import fit_linear
+from aevb.models.linear_model import MIN_VARIANCE, Weighted, factor_analysis, pca
+from aevb.models.linear_start import linear_network, start_linear
 from aevb.networks import MLP, initialize
 
 RNG = np.random.default_rng(0)
@@ -79,13 +73,13 @@ def test_few_rows_get_a_weak_prior():
     assert fit_linear(rows, 2).log_prob(new).mean() > plain.score(new) + 0.3
 
 
-@pytest.mark.parametrize("kind", [_pca, partial(_factor_analysis, prior_rows=1)])
+@pytest.mark.parametrize("kind", [pca, partial(factor_analysis, prior_rows=1)])
 def test_weights_are_repeated_rows_in_closed_form(kind):
     counts = RNG.integers(1, 5, size=200)
-    weighted = kind(Weighted(X, counts.astype(float)), 2, max_iter=2000)
-    repeated = kind(Weighted(np.repeat(X, counts, axis=0), None), 2, max_iter=2000)
+    weighted = kind(Weighted(X, counts.astype(float)), 2)
+    repeated = kind(Weighted(np.repeat(X, counts, axis=0), None), 2)
     np.testing.assert_allclose(weighted.log_prob(X), repeated.log_prob(X), rtol=1e-8)
-    equal = kind(Weighted(X, None), 2, max_iter=2000)
+    equal = kind(Weighted(X, None), 2)
     assert abs(weighted.log_prob(X) - equal.log_prob(X)).max() > 0.01
 
 

@@ -14,6 +14,7 @@ from aevb.distributions.erlang import Erlang
 from aevb.distributions.fisher_snedecor import FisherSnedecor
 from aevb.distributions.flow import Flow, starting_flow
 from aevb.distributions.histogram import FromCells, Histogram
+from aevb.distributions.gaussian_mixture import GaussianMixture
 from aevb.distributions.levels import Levels, OrderedLevels
 from aevb.distributions.log_mean_negative_binomial import LogMeanNegativeBinomial
 from aevb.distributions.log_rate_poisson import LogRatePoisson
@@ -36,6 +37,7 @@ __all__ = [
     "Flow",
     "FromCells",
     "Histogram",
+    "GaussianMixture",
     "Levels",
     "LogMeanNegativeBinomial",
     "LogRatePoisson",

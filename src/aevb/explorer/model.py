@@ -72,7 +72,18 @@ def describe(model: FittedModel) -> dict[str, Any]:
         "has_encoder": has_encoder(model),
         "has_weight_posterior": model.learner.has_weight_posterior,
         "table": describe_columns(model) if model.is_table else None,
+        "prior": _mixture(model),
     }
+
+
+def _mixture(model):
+    """Return the parameters of a learned mixture as lists; None for the prior N(0, I)."""
+    if model.prior_form is None:
+        return None
+    p: Any = model.point_generative.latent_distribution()
+    scale = np.linalg.inv(np.asarray(p.whitening, np.float64))
+    arrays = {"log_weights": np.log(p.weights), "loc": p.loc, "whitening": p.whitening, "scale": scale}
+    return {name: np.asarray(array, np.float64).tolist() for name, array in arrays.items()}
 
 
 def model_arrays(model: FittedModel) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from aevb.explorer.arrays import as_half
 from aevb.explorer.fields import describe_fields
 from aevb.explorer.model import has_encoder
 from aevb.fitted import FittedModel, coding, likelihoods
-from aevb.models import LIKELIHOODS
+from aevb.models import LIKELIHOODS, STANDARD
 from aevb.training import rowwise
 
 MAX_ROWS = 2000
@@ -129,7 +129,8 @@ def _principal_axes(codes):
 
 def _carried(model, rows, codes):
     """Return the information in each latent variable: the average KL(q(z_j|x) || p(z_j)) in nats, or the variance."""
-    if not has_encoder(model) or model.with_holes(rows).all():
+    # The variables of another p(z) are not independent.
+    if not has_encoder(model) or model.prior != STANDARD or model.with_holes(rows).all():
         return codes.var(axis=0), "variance of the codes"
     models, rows = (model.generative, model.recognition), rows[~model.with_holes(rows)]
     return rowwise(_divergences, models, model.source(rows), np.arange(len(rows))).mean(axis=0), "nats"

@@ -16,12 +16,18 @@ from aevb.memory import check_memory
 from aevb.models import (
     LIKELIHOODS,
     NOTHING_GIVEN,
+    PRIOR_NAMES,
+    PRIORS,
+    STANDARD,
     TABLE,
     Column,
+    GenerativeModel,
     Given,
+    PriorForm,
     assemble,
     assemble_table,
     check_models,
+    form_of,
     split,
 )
 from aevb.models.linear_start import start_linear
@@ -43,6 +49,7 @@ class Design:
         columns: (D,), what is known of each column of a table; empty if one family serves all.
         has_missing: Whether rows of a table have missing entries.
         given: What rows are conditioned on.
+        prior_form: The form of the prior, if it is known: that of a model file, or of an earlier fit.
     """
 
     arguments: Arguments
@@ -53,6 +60,7 @@ class Design:
     columns: tuple[Column, ...] = ()
     has_missing: bool = False
     given: Given = NOTHING_GIVEN
+    prior_form: PriorForm | None = None
 
     @classmethod
     def of(
@@ -81,8 +89,13 @@ class Design:
         These depend on the rows (n, D) if there are any, and on their weights (n,).
         """
         a = self.arguments
-        own: dict[str, Any] = {"prior": a.prior, "encoder": a.encoder, "decoder": a.decoder, "posterior": a.posterior}
-        own["given"] = self.given
+        own: dict[str, Any] = {
+            "prior": self._own_prior if rows is None else a.own_prior,
+            "encoder": a.encoder,
+            "decoder": a.decoder,
+            "posterior": a.posterior,
+            "given": self.given,
+        }
         init = "glorot" if a.init == AUTO else a.init
         if self.columns:
             shape = self.latent_dim, a.hidden_widths, a.activation, a.posterior, self.has_missing, a.network
@@ -91,8 +104,25 @@ class Design:
             sizes = self.data_dim, self.latent_dim, a.hidden_widths
             models = assemble(sizes, self.likelihood, a.activation, self.units, init, key, network=a.network, **own)
         if rows is not None:
-            models = start_linear(models, np.asarray(rows), weights)
+            models = start_linear(models, np.asarray(rows), weights, **self._start_options)
+        if a.prior in PRIORS and form_of(models[0].prior) is None:
+            models = GenerativeModel(PRIORS[a.prior](self.latent_dim), models[0].decoder), models[1]
         return self.kind.prepare(*models, a.posterior, self.latent_dim)
+
+    @property
+    def _own_prior(self):
+        """The prior that the models start with, if it is not the standard one."""
+        return self.arguments.own_prior if self.prior_form is None else self.prior_form.build(self.latent_dim)
+
+    @property
+    def _start_options(self) -> dict[str, Any]:
+        """What a linear start may choose from."""
+        form, name = self.prior_form, self.arguments.prior
+        if form is not None:
+            return {"priors": (form.name,), "sizes": (form.size,)}
+        if isinstance(name, str):
+            return {"priors": (name,)}
+        return {"priors": PRIOR_NAMES if self.kind.follows_estimator else (STANDARD,)}
 
     def checked_models(self, key: Array, rows: Any = None, weights: np.ndarray | None = None) -> tuple[Any, Any]:
         """Return the same, after refusing networks that are too large, and parts that do not match."""

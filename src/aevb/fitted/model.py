@@ -12,7 +12,17 @@ from aevb.arguments import read_random_state
 from aevb.arrays import num_rows
 from aevb.estimators import sgvb_a, sgvb_b
 from aevb.learners import Ascent, learner_kind
-from aevb.models import TABLE, Conversion, Covariates, Datapoint, MatrixFormat
+from aevb.models import (
+    CUSTOM,
+    STANDARD,
+    TABLE,
+    Conversion,
+    Covariates,
+    Datapoint,
+    MatrixFormat,
+    PriorForm,
+    form_of,
+)
 from aevb.settings import Arguments
 from aevb.tasks import by_completeness, rows_with_holes
 from aevb.training import Source
@@ -86,6 +96,18 @@ class FittedModel:
     def point_generative(self) -> Any:
         """The generative model; of a posterior over the weights, the one at their means."""
         return self.generative.mean if self.learner.has_weight_posterior else self.generative
+
+    @property
+    def prior_form(self) -> PriorForm | None:
+        """The form of p(z), if it is a learned prior by name."""
+        return form_of(getattr(self.point_generative, "prior", None))
+
+    @property
+    def prior(self) -> str:
+        """The name of p(z): ``"standard"``, ``"mixture"``, or ``"custom"`` if the user defined it."""
+        if self.prior_form is not None:
+            return self.prior_form.name
+        return CUSTOM if "prior" in self.arguments.own_parts else STANDARD
 
     @property
     def bound(self) -> Callable:

@@ -30,6 +30,7 @@ from aevb.models.formats import Format, MatrixFormat, TreeFormat
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
+from aevb.models.priors import PRIOR_NAMES, PRIORS, STANDARD, MixturePrior, PriorForm, form_of, mixture_prior
 from aevb.models.recognition import RecognitionModel
 from aevb.models.sparse_rows import SparseRows, is_sparse
 from aevb.models.standard import standard_models
@@ -49,6 +50,9 @@ __all__ = [
     "OWN_PARTS",
     "POSTERIORS",
     "POSTERIOR_FAMILIES",
+    "PRIORS",
+    "PRIOR_NAMES",
+    "STANDARD",
     "TABLE",
     "AbstractGenerativeModel",
     "Amortized",
@@ -68,9 +72,11 @@ __all__ = [
     "Learnable",
     "LogJoint",
     "MatrixFormat",
+    "MixturePrior",
     "Numbers",
     "Parts",
     "Posterior",
+    "PriorForm",
     "RecognitionModel",
     "Rescaled",
     "RowByRow",
@@ -91,9 +97,11 @@ __all__ = [
     "conditional",
     "describe",
     "flattened",
+    "form_of",
     "has_real_support",
     "is_sparse",
     "join",
+    "mixture_prior",
     "named_leaves",
     "split",
     "standard_models",

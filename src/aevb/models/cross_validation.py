@@ -42,10 +42,44 @@ def best_candidate(
         >>> best_candidate([0.0, 2.5, 4.0], rows, lambda mean, train, test: -np.mean((test - mean) ** 2))
         2.5
     """
-    from sklearn.model_selection import KFold
-
     if len(candidates) == 1:
         return candidates[0]
-    folds = list(KFold(NUM_FOLDS, shuffle=True, random_state=seed).split(rows))
+    folds = _folds(rows, seed)
     scores = [np.mean([score(candidate, rows[train], rows[test]) for train, test in folds]) for candidate in candidates]
     return candidates[int(np.argmax(scores))]
+
+
+def is_clearly_better(
+    one: Candidate,
+    other: Candidate,
+    rows: np.ndarray,
+    scores: Callable[[Candidate, np.ndarray, np.ndarray], np.ndarray],
+    seed: int = 0,
+) -> bool:
+    """Whether a candidate beats another by more than one standard error of the paired differences of held-out rows.
+
+    Args:
+        one: The candidate.
+        other: The one to be preferred otherwise, such as a simpler one.
+        rows: (n, D).
+        scores: Like `score` of :func:`best_candidate`, but it returns the log density of each test row.
+        seed: Random seed of the folds.
+
+    Example:
+        >>> rows = np.random.default_rng(0).normal(3.0, 1.0, size=(50, 1))
+        >>> is_clearly_better(2.5, 4.0, rows, lambda mean, train, test: -((test[:, 0] - mean) ** 2))
+        True
+    """
+    gains = np.concatenate(
+        [
+            scores(one, rows[train], rows[test]) - scores(other, rows[train], rows[test])
+            for train, test in _folds(rows, seed)
+        ]
+    )
+    return bool(gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)))
+
+
+def _folds(rows, seed):
+    from sklearn.model_selection import KFold
+
+    return list(KFold(NUM_FOLDS, shuffle=True, random_state=seed).split(rows))

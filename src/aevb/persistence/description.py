@@ -9,7 +9,7 @@ from typing import Any
 from aevb.data.frames import TableFormat
 from aevb.files import plain
 from aevb.fitted import FittedModel
-from aevb.models import LIKELIHOODS, MatrixFormat, TreeFormat
+from aevb.models import LIKELIHOODS, PRIORS, MatrixFormat, TreeFormat
 from aevb.settings import MAX_WIDTH, OWN_PARTS, Arguments
 
 FORMATS: dict[str, Any] = {"matrix": MatrixFormat, "tree": TreeFormat, "table": TableFormat}
@@ -23,6 +23,8 @@ class ModelFileError(ValueError):
 def written_arguments(arguments: Arguments) -> tuple[dict[str, Any], list[str]]:
     """Return the arguments that can be written to a file, and which networks are user-defined."""
     written = {name: value for name, value in vars(arguments).items() if name not in OWN_PARTS}
+    if isinstance(arguments.prior, str):
+        written["prior"] = arguments.prior
     if not isinstance(arguments.optimizer, str):
         written["optimizer"] = None
     if not isinstance(arguments.random_state, numbers.Integral):
@@ -51,6 +53,8 @@ def describe(model: FittedModel, estimator: str) -> dict[str, Any]:
         "history_": record.history,
         "refit_epochs_": record.refit_epochs,
     }
+    if (form := model.prior_form) is not None:
+        fitted["prior_"] = form._asdict()
     document = {
         "format": FORMAT,
         "estimator": estimator,
@@ -137,6 +141,12 @@ def _is_matrix(value):
     return size > 0 and are_named and are_shifted and is_plain
 
 
+def _is_prior(value):
+    if not isinstance(value, dict) or set(value) != {"name", "size"}:
+        return False
+    return value["name"] in PRIORS and _is_whole(value["size"]) and 0 < value["size"] <= MAX_WIDTH
+
+
 _FITTED: dict[str, Callable[[Any], bool]] = {
     "latent_dim_": lambda value: _is_whole(value) and 0 < value <= MAX_WIDTH,
     "latent_dim_search_": _is_history,
@@ -148,6 +158,7 @@ _FITTED: dict[str, Callable[[Any], bool]] = {
     "stopped_because_": _is_text,
     "history_": _is_history,
     "refit_epochs_": lambda value: value is None or _is_whole(value),
+    "prior_": _is_prior,  # only for learned priors by name
 }
 # Entries that files of format 1 or 2 may lack, with their defaults.
 _SINCE_THEN = {
@@ -166,7 +177,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "own_optimizer": lambda value: isinstance(value, bool),
     "conversion": _is_conversion,
     "given": lambda value: _is_conversion(value) and value["kind"] == "table",
-    "fitted": lambda value: isinstance(value, dict) and set(value) == set(_FITTED),
+    "fitted": lambda value: isinstance(value, dict) and set(_FITTED) - {"prior_"} <= set(value) <= set(_FITTED),
     "arrays": _is_arrays,
     # Of formats 1 and 2:
     "feature_names": lambda value: _are(_is_text, value),

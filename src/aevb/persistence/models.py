@@ -1,5 +1,6 @@
 """Save and load fitted models."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 from aevb.arrays import filled, on_device
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import Design, initial_learning_rate
-from aevb.models import LIKELIHOODS, join, named_leaves, split
+from aevb.models import LIKELIHOODS, PriorForm, join, named_leaves, split
 from aevb.persistence.description import FORMATS, ModelFileError, checked_document, describe
 from aevb.persistence.folder import blaming, checked_folder, read_folder, write_folder
 from aevb.settings import OWN_PARTS, SETTINGS, Arguments
@@ -112,7 +113,7 @@ def _check_own(own, optimizer, document):
 
 
 def _arguments(document, own, optimizer):
-    given = {**document["arguments"], **own}
+    given = {**document["arguments"], **{name: part for name, part in own.items() if part is not None}}
     if isinstance(given["hidden"], list):
         given["hidden"] = tuple(given["hidden"])
     if document["own_optimizer"]:
@@ -154,10 +155,13 @@ def _filled(document, arguments, arrays, with_optimizer):
     format, likelihood = read_format(document["conversion"]), document["fitted"]["likelihood_"]
     size = getattr(format, "matrix", format).num_columns
 
+    saved = document["fitted"].get("prior_")
+    form = None if saved is None else PriorForm(**saved)
+
     def start():
         units = (filled(size, 0), filled(size, 1)) if LIKELIHOODS[likelihood].needs_units else None
         latent_dim, given = document["fitted"]["latent_dim_"], _given(document)
-        design = Design.of(arguments, likelihood, format, latent_dim, units, given)
+        design = replace(Design.of(arguments, likelihood, format, latent_dim, units, given), prior_form=form)
         learner, state = design.start(design.models(jax.random.key(0)), 1, 0.0, jax.random.key(0))
         parts = {"parameters": state.parameters, "constants": state.constants}
         return learner, state, parts | ({"optimizer": state.optimizer_state} if with_optimizer else {})

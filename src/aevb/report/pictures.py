@@ -10,7 +10,7 @@ from aevb.data.run_data import RunData
 from aevb.explorer.active import active_latents
 from aevb.fitted import FittedModel
 from aevb.inference.diagnostics import THRESHOLD
-from aevb.models import has_real_support
+from aevb.models import STANDARD, has_real_support
 from aevb.report.columns import column_histograms, column_reconstructions
 from aevb.report.images import manifold, reconstructions, samples
 from aevb.report.learning import learning_curve
@@ -46,8 +46,11 @@ def _has_training_images(model, run_data):
 
 
 def _is_plane(model, run_data):
-    has_standard_prior = model.arguments.prior is None and model.arguments.posterior in _GAUSSIANS
-    return _are_images(model, run_data) and model.latent_dim == 2 and has_standard_prior
+    return _are_images(model, run_data) and model.latent_dim == 2 and _has_normal_prior(model)
+
+
+def _has_normal_prior(model):
+    return model.prior == STANDARD and model.arguments.posterior in _GAUSSIANS
 
 
 def _has_axes(model, run_data):
@@ -83,8 +86,7 @@ def _draw_latent(model, run_data, path, seed):
     labels = None if labels is None or label_kind(labels) == "too many" else some(labels, MAX_CODES)
     if labels is None and (column := telling_column(model, run_data)) is not None:
         labels = column.labels(rows)
-    circles = model.arguments.prior is None and model.arguments.posterior in _GAUSSIANS
-    return latent_scatter(model, path, rows, labels, circles=circles)
+    return latent_scatter(model, path, rows, labels, circles=_has_normal_prior(model))
 
 
 def _draw_units(model, run_data, path, seed):

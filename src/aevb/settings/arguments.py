@@ -39,6 +39,11 @@ class Arguments:
             return (int(self.hidden),)
 
     @property
+    def own_prior(self) -> Any:
+        """The prior that the user defined; None if it is one by name, or chosen automatically."""
+        return None if isinstance(self.prior, str) else self.prior
+
+    @property
     def own_parts(self) -> list[str]:
         """The names of the parts of the model that the user defined."""
-        return [name for name in OWN_PARTS if vars(self)[name] is not None]
+        return [name for name in OWN_PARTS if not isinstance(vars(self)[name], str | None)]

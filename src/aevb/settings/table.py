@@ -78,9 +78,7 @@ SETTINGS: dict[str, Setting] = {
     ),
     "network": Setting(
         "mlp",
-        """
-        The network of encoder and decoder: ``"mlp"``, with the `hidden` layers.
-        """,
+        'The network of encoder and decoder: ``"mlp"``, with the `hidden` layers.',
         registry="aevb.networks:NETWORKS",
     ),
     "activation": Setting(
@@ -222,11 +220,14 @@ SETTINGS: dict[str, Setting] = {
     "prior": Setting(
         None,
         """
-        p(z) as a NumPyro distribution, or as an Equinox module that returns one and is learned; None for
-        the one that matches the posterior: N(0, I), or the family's standard member, such as Gamma(1, 1),
-        Beta(1, 1) or a Dirichlet distribution with concentrations 1.
+        p(z). ``"standard"`` for the one that matches the posterior: N(0, I), or the family's standard member,
+        such as Gamma(1, 1), Beta(1, 1) or a Dirichlet distribution with concentrations 1. ``"mixture"`` for a
+        mixture of Gaussians that is learned. Or your own: a NumPyro distribution, or an Equinox module that
+        returns one and is learned. None: ``"standard"``, or for small tables of real numbers ``"mixture"`` if
+        cross-validation of linear models prefers it; ``prior_`` is the one in use.
         """,
-        kind=None,
+        choices=(None,),
+        registry="aevb.models:PRIOR_NAMES",
     ),
     "encoder": Setting(
         None,

@@ -41,6 +41,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
     recognition_: Any = _fact("recognition")
     latent_dim_: Any = _fact("latent_dim")
     estimator_: Any = _fact("estimator")
+    prior_: Any = _fact("prior")
     seed_: Any = _fact("seed")
     dispersion_: Any = _fact("dispersion")
     scale_: Any = _fact("matrix.scale")

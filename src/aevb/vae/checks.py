@@ -13,7 +13,7 @@ from aevb.data.frames import COLUMN_KINDS, read_kind
 from aevb.errors import WrongTypeError, shown
 from aevb.learners import Ascent, learner_kind
 from aevb.models import POSTERIORS, check_real_support
-from aevb.settings import OWN_PARTS, SETTINGS, Arguments, Setting
+from aevb.settings import SETTINGS, Arguments, Setting
 from aevb.training.budget import AUTO
 
 
@@ -32,7 +32,7 @@ def check_settings(arguments: Arguments) -> None:
     kind = learner_kind(arguments.learner, bool(arguments.amortized))
     if arguments.estimator not in kind.estimators:
         check_parameter(f"estimator ({kind.argument})", arguments.estimator, choices=kind.estimators)
-    if kind.needs_real_latents and arguments.prior is None:
+    if kind.needs_real_latents and isinstance(arguments.prior, str | None):
         prior = POSTERIORS[arguments.posterior].prior
         jax.eval_shape(lambda: check_real_support(prior(2)))  # traced: nothing is compiled
     if arguments.posterior == "dirichlet" and arguments.latent_dim == 1:
@@ -65,12 +65,11 @@ def _check_search(arguments, kind):
         raise ValueError(
             f"latent_dim='auto' compares bounds of held-out rows, and {kind.argument} holds out none. Give a number."
         )
-    for name in OWN_PARTS:
-        if getattr(arguments, name) is not None:
-            raise ValueError(
-                f"latent_dim='auto' tries several numbers, and the {name} given is made for one. Give that number, or "
-                f"leave out {name}."
-            )
+    for name in arguments.own_parts:
+        raise ValueError(
+            f"latent_dim='auto' tries several numbers, and the {name} given is made for one. Give that number, or "
+            f"leave out {name}."
+        )
 
 
 def check_held_out(arguments, feed) -> None:
@@ -114,6 +113,11 @@ def _check_optimizer(name, setting, value):
         _check_value(name, setting, value)
 
 
+def _check_prior(name, setting, prior):
+    check = _check_value if isinstance(prior, str) else _check_part
+    check(name, setting, prior)
+
+
 def _check_part(name, setting, part):
     is_distribution = isinstance(part, Distribution)  # which is callable too, with random keys
     if not (part is None or (is_distribution and name == "prior") or (callable(part) and not is_distribution)):
@@ -134,7 +138,7 @@ def _check_likelihood(name, setting, value):
 _CHECKS = {
     "likelihood": _check_likelihood,
     "optimizer": _check_optimizer,
-    "prior": _check_part,
+    "prior": _check_prior,
     "encoder": _check_part,
     "decoder": _check_part,
     "random_state": lambda name, setting, value: read_random_state(value),

@@ -17,7 +17,7 @@ from aevb.data.training_data import TrainingData, offset_for
 from aevb.estimators import name_of
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import Design, initial_learning_rate
-from aevb.models import MatrixFormat
+from aevb.models import STANDARD, MatrixFormat, PriorForm, form_of
 from aevb.persistence import written_arguments
 from aevb.settings import SETTINGS, Arguments
 from aevb.training import Feed, Resident, Trained, choose_step_size, train_on
@@ -118,9 +118,10 @@ class Fitting:
         model = FittedModel(generative, recognition, self.format, self.seed, self.arguments, **facts)
         return model, trained, trained.state.optimizer_state
 
-    def _design(self, latent_dim):
+    def _design(self, latent_dim, prior_form=None):
         likelihood, units = self.data.reading.likelihood, self.data.units
-        return design_for(self.arguments, likelihood, units, self.format, latent_dim, self.given)
+        found = design_for(self.arguments, likelihood, units, self.format, latent_dim, self.given)
+        return replace(found, prior_form=prior_form)
 
     def _budget(self, feed: Feed, checkpoints: Checkpoints | None = None) -> Budget:
         a, kind = self.arguments, self._design(1).kind
@@ -156,9 +157,11 @@ class Fitting:
             lambda size: self._start(size, feed)[:2], feed, budget, sizes, key=key, progress=progress
         )
 
-    def _start(self, latent_dim, feed, *, init: Array | None = None, linear: bool = True) -> Start:
-        """Return the learner and its initial state for the feed's training rows."""
-        a, design = self.arguments, self._design(latent_dim)
+    def _start(
+        self, latent_dim, feed, *, init: Array | None = None, linear: bool = True, prior_form: PriorForm | None = None
+    ) -> Start:
+        """Return the learner and its initial state for the feed's training rows; the prior may have a form given."""
+        a, design = self.arguments, self._design(latent_dim, prior_form)
         source, numbers, weights = feed.first()
         has_units = design.units is not None and design.is_standardized
         is_linear = linear and a.init == AUTO and has_units and a.optimizer != "sgd" and self.given is None
@@ -188,7 +191,7 @@ class Fitting:
             return learner, trained
         rows = np.sort(np.concatenate([feed.train_rows, held_out]))
         whole = replace(feed, train_rows=rows, validation_rows=None)
-        other, state, _ = self._start(latent_dim, whole)
+        other, state, _ = self._start(latent_dim, whole, prior_form=self._prior_form(learner, trained))
         again = relearn(other, state, whole, jax.random.fold_in(self.keys.train, 2), trained.best_path)
         if again.stopped_because == "interrupted":
             return learner, replace(trained, stopped_because="interrupted")
@@ -197,9 +200,16 @@ class Fitting:
         epochs = sum(trained.best_path) * budget.epochs_per_row
         return other, replace(trained, state=again.state, refit_epochs=epochs)
 
+    def _prior_form(self, learner, trained: Trained) -> PriorForm | None:
+        """Return the form of the prior that a run has used, for another one like it; None for the user's own."""
+        if self.arguments.own_prior is not None:
+            return None
+        return form_of(learner.models(trained.state)[0].prior) or PriorForm(STANDARD)
+
     def _start_again(self, learner, trained: Trained, feed: Resident, latent_dim, budget) -> Trained:
         """Return the better of a collapsed run and a second one, which starts with a small KL term."""
-        state = self._start(latent_dim, feed, init=jax.random.fold_in(self.keys.init, 1), linear=False).state
+        init, form = jax.random.fold_in(self.keys.init, 1), self._prior_form(learner, trained)
+        state = self._start(latent_dim, feed, init=init, linear=False, prior_form=form).state
         warm = warm_up(learner, state, feed, self.keys.choice)
         if warm.stopped_because == "interrupted":
             return replace(trained, stopped_because="interrupted")

@@ -1,4 +1,5 @@
-// The lower bound of log p(x) and its two terms, in nats: estimator B of the paper, eq. (7).
+// The lower bound of log p(x) and its two terms, in nats: estimator B of the paper, eq. (7), or A, eq. (6), where the KL
+// divergence has no closed form.
 
 import { logLikelihood } from "./model.js";
 
@@ -38,6 +39,25 @@ export function klDivergence({ mu, sigma }) {
 }
 
 /**
+ * The average of log q(z) - log p(z) over draws of z: an estimate of KL(q || p).
+ * @param {Model} model
+ * @param {Gaussian} q
+ * @param {Float32Array} z (L, J)
+ */
+function sampledDivergence(model, { mu, sigma }, z) {
+  const J = mu.length;
+  let sum = 0;
+  for (let start = 0; start < z.length; start += J) {
+    const one = z.subarray(start, start + J);
+    one.forEach((value, j) => {
+      sum -= ((value - mu[j]) / sigma[j]) ** 2 / 2 + Math.log(sigma[j]) + Math.log(2 * Math.PI) / 2;
+    });
+    sum -= model.prior.logDensity(one);
+  }
+  return (sum * J) / z.length;
+}
+
+/**
  * The bound of one datapoint: E log p(x|z) - KL(q(z|x) || p(z)), the first term estimated from the draws of epsilon.
  * If entries are missing, it is the bound of the observed ones.
  * @param {AnyModel} model
@@ -52,7 +72,7 @@ export function lowerBound(model, x, epsilon, missing = null) {
   const terms = logLikelihood(model, model.decode(z), x, missing);
   const reconstruction = terms.reduce((sum, term) => sum + term, 0) / terms.length;
   const variance = terms.reduce((sum, term) => sum + (term - reconstruction) ** 2, 0) / Math.max(terms.length - 1, 1);
-  const kl = klDivergence(q);
+  const kl = model.prior.isStandard ? klDivergence(q) : sampledDivergence(model, q, z);
   const stdError = Math.sqrt(variance / terms.length);
   return { q, z, reconstruction, stdError, kl, bound: reconstruction - kl };
 }

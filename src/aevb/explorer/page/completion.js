@@ -10,7 +10,7 @@ import { Random } from "./random.js";
 
 /** @typedef {import("./model.js").AnyModel} AnyModel */
 /** @typedef {import("./model.js").AnyLikelihood} AnyLikelihood */
-/** @typedef {{ mu: Float32Array, sigma: Float32Array, share: number }} Component */
+/** @typedef {{ gaussian: import("./model.js").Gaussian | null, share: number }} Component a Gaussian, or null for p(z) */
 /** @typedef {{ z: Float32Array, mean: Float32Array, draw: Float32Array }} Completion */
 /** @typedef {{ z: Float32Array, p: AnyLikelihood, logWeights: Float64Array }} Pool all draws of a round */
 /** @typedef {{ round: number, numRounds: number, completions: Completion[], effective: number, pool: Pool }} Progress */
@@ -36,16 +36,13 @@ export class Completer {
     this.numCompletions = numCompletions;
     this.numRounds = numRounds;
     this.round = 0;
-    const J = model.latentDim;
-    /** @type {Component} */
-    this.prior = { mu: new Float32Array(J), sigma: new Float32Array(J).fill(1), share: 1 };
     /** @type {Component[]} */
-    this.mixture = [this.prior];
+    this.mixture = [{ gaussian: null, share: 1 }];
     if (model.table && model.encoder) {
       // This encoder reads incomplete rows: a better start than the prior alone.
       const q = model.encode(x, missing);
-      const wide = { mu: q.mu, sigma: q.sigma.map((value) => WIDER * value), share: 1 - PRIOR_SHARE };
-      this.mixture = [{ ...this.prior, share: PRIOR_SHARE }, wide];
+      const wide = { mu: q.mu, sigma: q.sigma.map((value) => WIDER * value) };
+      this.mixture = [{ gaussian: null, share: PRIOR_SHARE }, { gaussian: wide, share: 1 - PRIOR_SHARE }];
     }
   }
 
@@ -62,7 +59,7 @@ export class Completer {
     const logLikelihoods = logLikelihood(model, p, this.x, this.missing, this.noise);
     const logWeights = logLikelihoods.map((value, s) => {
       const one = z.subarray(s * J, (s + 1) * J);
-      return value + logDensity(this.prior, one) - logMixture(this.mixture, one);
+      return value + model.prior.logDensity(one) - logMixture(this.mixture, one, model.prior);
     });
     const weights = normalized(logWeights);
     const effective = 1 / weights.reduce((sum, weight) => sum + weight * weight, 0);
@@ -79,8 +76,9 @@ export class Completer {
     const z = new Float32Array(n * J);
     const shares = this.mixture.map((component) => component.share);
     for (let s = 0; s < n; s++) {
-      const { mu, sigma } = this.mixture[this.random.choose(shares)];
-      for (let j = 0; j < J; j++) z[s * J + j] = mu[j] + sigma[j] * this.random.normal();
+      const { gaussian } = this.mixture[this.random.choose(shares)];
+      if (!gaussian) z.set(this.model.prior.draws(this.random, 1), s * J);
+      else for (let j = 0; j < J; j++) z[s * J + j] = gaussian.mu[j] + gaussian.sigma[j] * this.random.normal();
     }
     return z;
   }
@@ -107,16 +105,16 @@ export class Completer {
       const q = this.model.encode(mean);
       // Half around the draw, which has already been weighted, and half around the encoder's mean, which has not.
       return [
-        { mu: z, sigma: q.sigma.map((value) => WIDER * value), share },
-        { mu: q.mu, sigma: q.sigma.map((value) => 2 * WIDER * value), share },
+        { gaussian: { mu: z, sigma: q.sigma.map((value) => WIDER * value) }, share },
+        { gaussian: { mu: q.mu, sigma: q.sigma.map((value) => 2 * WIDER * value) }, share },
       ];
     });
-    return [{ ...this.prior, share: PRIOR_SHARE }, ...kept];
+    return [{ gaussian: null, share: PRIOR_SHARE }, ...kept];
   }
 }
 
 /**
- * @param {Component} component
+ * @param {import("./model.js").Gaussian} gaussian
  * @param {Float32Array} z
  */
 function logDensity({ mu, sigma }, z) {
@@ -130,9 +128,12 @@ function logDensity({ mu, sigma }, z) {
 /**
  * @param {Component[]} mixture
  * @param {Float32Array} z
+ * @param {import("./prior.js").Prior} prior
  */
-function logMixture(mixture, z) {
-  const terms = mixture.map((component) => Math.log(component.share) + logDensity(component, z));
+function logMixture(mixture, z, prior) {
+  const terms = mixture.map(
+    ({ gaussian, share }) => Math.log(share) + (gaussian ? logDensity(gaussian, z) : prior.logDensity(z)),
+  );
   const largest = Math.max(...terms);
   return largest + Math.log(terms.reduce((sum, term) => sum + Math.exp(term - largest), 0));
 }

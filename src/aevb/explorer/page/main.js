@@ -105,8 +105,10 @@ function introduce({ title, name, version, model, data }) {
   const variables = `${model.latent_dim} latent variable${model.latent_dim === 1 ? "" : "s"} (${numActive} active)`;
   find("lead").textContent =
     `${name ? `${name}: ` : ""}${variables}, decoder ${widths} (${model.activation}), ` +
-    `${model.table ? "a family for each column" : `${kinds[model.likelihood]} p(x|z)`}, trained by ${model.learner_name}.`;
+    `${model.table ? "a family for each column" : `${kinds[model.likelihood]} p(x|z)`}, ` +
+    `${model.prior ? "a learned mixture of Gaussians as p(z), " : ""}trained by ${model.learner_name}.`;
   find("version").textContent = version;
+  find("circles-caption").hidden = Boolean(model.prior);
   find("weight-posterior").hidden = !model.has_weight_posterior;
   find("grey").hidden = !(model.likelihood === "bernoulli" && data.binarization === "grey");
   document.documentElement.classList.toggle("no-encoder", !model.has_encoder);

@@ -1,6 +1,7 @@
-// The model: p(z) = N(0, I), p(x|z) and q(z|x), with parameters computed by networks.
+// The model: p(z), p(x|z) and q(z|x), with parameters computed by networks.
 
 import { apply, findNetwork, gaussianOf, sigmoid, softplus } from "./network.js";
+import { Prior } from "./prior.js";
 import { TableModel } from "./table_model.js";
 
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
@@ -22,6 +23,7 @@ import { TableModel } from "./table_model.js";
  * @property {number} data_dim
  * @property {boolean} has_encoder
  * @property {import("./table_model.js").TableFacts | null} table
+ * @property {import("./prior.js").Mixture | null} prior null for N(0, I)
  */
 
 const LOG_2_PI = Math.log(2 * Math.PI);
@@ -42,6 +44,7 @@ export class Model {
     this.isBernoulli = description.likelihood === "bernoulli";
     this.isSigmoid = description.likelihood === "sigmoid-gaussian";
     this.inUnitInterval = this.isBernoulli || this.isSigmoid;
+    this.prior = new Prior(this.latentDim, description.prior);
     this.decoder = decoder;
     this.encoder = findNetwork(arrays, "encoder", description.activation);
     const named = [...arrays].filter(([name]) => name.includes(".decoder.units."));

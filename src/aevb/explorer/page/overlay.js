@@ -71,7 +71,7 @@ export class Overlay {
     }
     write(app.basis.names[first].split(" ")[0] + " →", frame.size - 36, frame.size - 7);
     if (second !== first) write("↑ " + app.basis.names[second].split(" ")[0], 7, 18);
-    if (basis === "axes" && second !== first) {
+    if (basis === "axes" && second !== first && app.model.prior.isStandard) {
       drawing.setLineDash([2, 5]);
       for (const radius of [1, 2, 3]) {
         const [x, y] = frame.place(0, 0);

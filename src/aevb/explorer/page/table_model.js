@@ -2,6 +2,7 @@
 
 import { COLUMN_FAMILIES } from "./families.js";
 import { apply, findNetwork, gaussianOf } from "./network.js";
+import { Prior } from "./prior.js";
 
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
 /** @typedef {import("./families.js").ColumnFacts} ColumnFacts */
@@ -46,6 +47,7 @@ export class TableModel {
     if (!decoder) throw new Error("the page does not contain a decoder");
     this.latentDim = description.latent_dim;
     this.dataDim = description.data_dim;
+    this.prior = new Prior(this.latentDim, description.prior);
     this.decoder = decoder;
     this.encoder = findNetwork(arrays, "encoder", description.activation);
     this.table = table;

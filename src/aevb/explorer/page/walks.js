@@ -152,7 +152,7 @@ export class Samples {
     const { temperature, sampleSeed } = app.values;
     this.slider.value = String(temperature);
     find("temperature-value").textContent = written(temperature, 2);
-    const z = new Random(sampleSeed + 7919).normals(NUM_SAMPLES * app.J).map((value) => temperature * value);
+    const z = app.model.prior.draws(new Random(sampleSeed + 7919), NUM_SAMPLES, temperature);
     app.samples = Array.from({ length: NUM_SAMPLES }, (_, s) => z.slice(s * app.J, (s + 1) * app.J));
     const random = new Random(sampleSeed);
     const p = app.model.decode(z);
