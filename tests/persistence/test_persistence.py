@@ -272,6 +272,10 @@ KINDS = {  # valid and invalid values of each entry of model.json
     "learning_rate_": ([None, 1, 0.1], [True, "fast"]),
     "stopped_because_": (["converged"], [None, 1]),
     "refit_epochs_": ([None, 0, 12], [-1, 1.5, True, "1"]),
+    "prior_": (
+        [{"name": "mixture", "size": 3}],
+        [None, {}, {"name": "mixture"}, {"name": "other", "size": 3}, {"name": "mixture", "size": 0}, ["mixture", 3]],
+    ),
     "history_": (
         [[], [{"epoch": 1, "lower_bound": -0.5, "kl": None}]],
         [{}, [1], [{"epoch": "1"}], [{"a": True}], [{}, []], [{"a": -(10**400)}]],

@@ -159,7 +159,7 @@ def test_independent_columns_get_a_second_start_and_a_warning(short, monkeypatch
 def test_a_second_start_that_is_no_longer_collapsed_is_kept_without_a_warning(short, monkeypatch):
     answers = [True, False]
     monkeypatch.setattr(fitting, "is_collapsed", lambda *_: answers.pop(0))
-    monkeypatch.setattr(design, "start_linear", lambda models, rows, weights: models)
+    monkeypatch.setattr(design, "start_linear", lambda models, rows, weights, **options: models)
     runs = []
 
     def train_again(*arguments, **options):

@@ -53,7 +53,7 @@ class GaussianMixture(Distribution):
 
     def _scale(self):
         """Return the inverses of the whitening matrices, lower triangular, (..., K, J, J)."""
-        identity = jnp.broadcast_to(jnp.eye(*self.event_shape), jnp.shape(self.whitening))
+        identity = jnp.broadcast_to(jnp.eye(self.event_shape[0]), jnp.shape(self.whitening))
         return solve_triangular(self.whitening, identity.astype(jnp.result_type(self.whitening)), lower=True)
 
     def sample(self, key, sample_shape=()):

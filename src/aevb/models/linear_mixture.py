@@ -1,5 +1,7 @@
 """Mixtures of Gaussians in the latent space of a linear model, by expectation maximization (EM)."""
 
+from typing import Any
+
 import numpy as np
 from scipy.special import logsumexp
 
@@ -54,7 +56,8 @@ def _with_components(base, data, num_components, seed):
     from sklearn.cluster import KMeans
 
     z = posteriors(base, data.rows).means[:, 0]
-    labels = KMeans(num_components, n_init=1, random_state=seed).fit(z, sample_weight=data.weights).labels_
+    clusters: Any = KMeans(num_components, n_init=1, random_state=seed)  # pyright: ignore[reportArgumentType]
+    labels = clusters.fit(z, sample_weight=data.weights).labels_
     memberships = (labels[:, None] == np.arange(num_components)) * data.counts[:, None]
     uncertainty = np.linalg.inv(np.eye(z.shape[1]) + base.information)
     return base._replace(components=_components(z[:, None], memberships, uncertainty[None], 1.0))
@@ -86,7 +89,7 @@ def _em(data, model, prior_rows, max_iter, is_full):
     before = -np.inf
     for _ in range(max_iter):
         found = posteriors(model, data.rows)
-        log_probs = logsumexp(found.log_joint, axis=1)
+        log_probs = np.asarray(logsumexp(found.log_joint, axis=1))
         now = np.average(log_probs, weights=data.weights)
         if now - before < TOLERANCE:
             break

@@ -90,7 +90,7 @@ class LinearModel(NamedTuple):
 
     def log_prob(self, rows: np.ndarray) -> np.ndarray:
         """Return log p(x) of each row, (n,)."""
-        return logsumexp(posteriors(self, rows).log_joint, axis=1)
+        return np.asarray(logsumexp(posteriors(self, rows).log_joint, axis=1))
 
 
 class Posteriors(NamedTuple):
