@@ -42,8 +42,10 @@ def check_explorable(model: FittedModel) -> None:
         )
     if model.given is not None:
         raise NotExplorableError("this model is conditioned on labels or covariates, which the page cannot set.")
-    if not _has_standard_prior(model):
-        raise NotExplorableError("this model has another prior than N(0, I), from which the page cannot draw.")
+    if model.prior_form is None and not _has_standard_prior(model):
+        raise NotExplorableError(
+            "this model has another prior than N(0, I) or a mixture, from which the page cannot draw."
+        )
 
 
 def _has_standard_prior(model):
