@@ -13,8 +13,8 @@ from aevb.distributions.columns import Columns
 from aevb.distributions.erlang import Erlang
 from aevb.distributions.fisher_snedecor import FisherSnedecor
 from aevb.distributions.flow import Flow, starting_flow
-from aevb.distributions.histogram import FromCells, Histogram
 from aevb.distributions.gaussian_mixture import GaussianMixture
+from aevb.distributions.histogram import FromCells, Histogram
 from aevb.distributions.levels import Levels, OrderedLevels
 from aevb.distributions.log_mean_negative_binomial import LogMeanNegativeBinomial
 from aevb.distributions.log_rate_poisson import LogRatePoisson
@@ -36,8 +36,8 @@ __all__ = [
     "FisherSnedecor",
     "Flow",
     "FromCells",
-    "Histogram",
     "GaussianMixture",
+    "Histogram",
     "Levels",
     "LogMeanNegativeBinomial",
     "LogRatePoisson",
