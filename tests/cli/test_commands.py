@@ -81,7 +81,7 @@ def test_options_are_the_arguments_of_vae():
     from aevb import VAE
 
     signature = inspect.signature(VAE).parameters
-    assert set(signature) - set(OPTIONS) == {"prior", "encoder", "decoder", "progress"}
+    assert set(signature) - set(OPTIONS) == {"encoder", "decoder", "progress"}
     assert all(option.default == signature[name].default for name, option in OPTIONS.items())
     chosen = settings({"latent_dim": 3}, {"latent_dim": 4, "patience": "none", "hidden": [5, 6]})
     assert (chosen["latent_dim"], chosen["patience"], chosen["hidden"]) == (3, None, (5, 6))
