@@ -37,12 +37,6 @@ def _distance(real, synthetic):
     return float(0.5 * shares[0].sub(shares[1], fill_value=0.0).abs().sum())
 
 
-def association_difference(real: Any, synthetic: Any) -> float:
-    """Return the average absolute difference between the associations of all pairs of columns of two frames."""
-    first, second = associations(real), associations(synthetic)
-    return float(np.mean([abs(first[pair] - second[pair]) for pair in first]))
-
-
 def associations(frame: Any) -> dict[tuple[str, str], float]:
     """Return the association of each pair of columns; 0 if one of them is constant.
 

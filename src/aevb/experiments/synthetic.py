@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aevb.arguments import check_parameter
-from aevb.experiments.fidelity import association_difference, classifier_auc, column_distances
+from aevb.experiments.fidelity import associations, classifier_auc, column_distances
 from aevb.experiments.mixed_tables import NUMBER, read_income, read_table
 from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
 from aevb.experiments.settings import PROFILES, Watch
@@ -110,12 +110,14 @@ def _measure(case, train, test, method, seed):
     synthesizer = SYNTHESIZERS[method]
     rows = synthesizer.make(train, len(train), seed)
     distances = column_distances(test, rows)
+    real, synthetic = associations(test), associations(rows)
     return {
         "auc": classifier_auc(rows, test, case.target, case.positive),
         "distance": float(np.mean(list(distances.values()))),
         "largest_distance": float(max(distances.values())),
-        "association_difference": association_difference(test, rows),
+        "association_difference": float(np.mean([abs(real[pair] - synthetic[pair]) for pair in real])),
         "columns": distances,
+        "pairs": {" / ".join(pair): [round(found[pair], 4) for found in (real, synthetic)] for pair in real},
         "num_train": len(train),
         "num_test": len(test),
         "packages": package_versions(synthesizer.package),
