@@ -83,17 +83,14 @@ def test_eight_schools():
 
     start = {"mu": jnp.zeros(()), "log_tau": jnp.zeros(()), "eta": jnp.zeros(8)}
     exact = by_nuts(unconstrained, start)
-    near = fit_posterior(
-        non_centred, variables={"mu": (), "tau": constraints.positive, "eta": (8,)}, progress=False, max_steps=10_000
-    )
+    full = {"posterior": "full-gaussian", "progress": False}
+    near = fit_posterior(non_centred, variables={"mu": (), "tau": constraints.positive, "eta": (8,)}, **full)
     draws = near.sample(100_000)
     for name in ("mu", "eta"):
         mean, std = exact[name].mean(0), exact[name].std(0)
         assert (np.abs(draws[name].mean(0) - mean) < 0.05 * std).all(), name
         np.testing.assert_allclose(draws[name].std(0), std, rtol=0.05)
     with pytest.warns(UserWarning, match="k-hat is"):
-        far = fit_posterior(
-            centred, variables={"mu": (), "tau": constraints.positive, "theta": (8,)}, progress=False, max_steps=10_000
-        )
+        far = fit_posterior(centred, variables={"mu": (), "tau": constraints.positive, "theta": (8,)}, **full)
     assert far.k_hat > 0.7 > near.k_hat
     assert far.lower_bound < near.lower_bound - 0.2

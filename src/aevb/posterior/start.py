@@ -13,6 +13,7 @@ MAX_FULL = 500  # variables up to which covariances are matrices
 NUM_POLISHED = 4  # ends of paths that are followed to their mode
 NUM_ON_THE_WAY = 6  # points of the best path that are tried too
 NUM_DRAWS = 64  # for the estimate of the bound at each candidate
+VALLEY = 2.0  # nats between two modes; on a ridge without one, the ends of paths are parts of the same mode
 LIKELY = 5.0  # nats below the best mode: a share of about 1%
 
 
@@ -48,7 +49,7 @@ def find_start(density: Density, rng: np.random.Generator) -> Start:
     bounds = [_bound(density, q, rng) for q in modes]
     order = np.argsort(bounds)[::-1]
     modes, bounds = [modes[i] for i in order], [bounds[i] for i in order]
-    shares = _shares(modes, bounds)
+    shares = _shares(density, modes, bounds)
     points = paths[0].points
     for i in np.unique(np.linspace(0, len(points) - 1, NUM_ON_THE_WAY + 2).astype(int)[1:-1]):
         q = Gaussian(points[i], laplace(density, points[i]))
@@ -83,13 +84,23 @@ def _distinct(paths):
     return found
 
 
-def _shares(modes, bounds):
-    """Return the shares of the mass of modes that are apart, by their bounds."""
+def _shares(density, modes, bounds):
+    """Return the shares of the mass of modes that are apart, with a valley between them, by their bounds."""
     apart: list[int] = []
     for i, q in enumerate(modes):
         D = len(q.mean)
-        far = [np.sum(modes[j].noise(q.mean[None]) ** 2) > 9 * (D + 5) for j in apart]
+        far = [
+            np.sum(modes[j].noise(q.mean[None]) ** 2) > 9 * (D + 5) and _valley(density, q.mean, modes[j].mean) > VALLEY
+            for j in apart
+        ]
         if np.isfinite(bounds[i]) and bounds[i] > bounds[0] - LIKELY and all(far):
             apart.append(i)
     weights = np.exp([bounds[i] - bounds[0] for i in apart]) if apart else np.ones(1)
     return [float(share) for share in weights / weights.sum()]
+
+
+def _valley(density, one, other):
+    """Return how far the log density falls below the lower of two points on the line between them."""
+    shares = np.linspace(0, 1, 15)[:, None]
+    values, _ = density(one + shares * (other - one))
+    return min(values[0], values[-1]) - values.min()
