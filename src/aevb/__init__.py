@@ -8,15 +8,27 @@ if TYPE_CHECKING:
     from aevb.distributions import reparameterize
     from aevb.persistence import ModelFileError
     from aevb.posterior import fit_posterior
-    from aevb.vae import VAE, load
+    from aevb.vae import VAE, VAEClassifier, VAERegressor, load
 
 __version__ = "0.1.0.dev0"
-__all__ = ["VAE", "ModelFileError", "__version__", "distributions", "fit_posterior", "load", "reparameterize"]
+__all__ = [
+    "VAE",
+    "ModelFileError",
+    "VAEClassifier",
+    "VAERegressor",
+    "__version__",
+    "distributions",
+    "fit_posterior",
+    "load",
+    "reparameterize",
+]
 
 # The module of each public name; it is imported at first use, so that `import aevb` stays light.
 _MODULES = {
     "ModelFileError": "aevb.persistence",
     "VAE": "aevb.vae",
+    "VAEClassifier": "aevb.vae",
+    "VAERegressor": "aevb.vae",
     "fit_posterior": "aevb.posterior",
     "load": "aevb.vae",
     "reparameterize": "aevb.distributions",

@@ -28,6 +28,7 @@ _COMMANDS = {
         "Train a model of handwritten digits with two latent variables, and show the results.",
     ),
     "fit": ("aevb.cli.fit:fit", "Train a model of your data, and write a report."),
+    "predict": ("aevb.cli.target:predict", "Predict the target of new rows."),
     "sample": ("aevb.cli.apply:sample", "Draw new rows from a model."),
     "encode": ("aevb.cli.apply:encode", "Encode data: write its latent codes."),
     "reconstruct": ("aevb.cli.apply:reconstruct", "Encode and decode data: write its reconstructions."),

@@ -27,6 +27,7 @@ def fit(
     binarization: Annotated[Literal["grey", "static", "dynamic", "threshold"] | None, Parameter(group=_DATA)] = None,
     test_fraction: Annotated[float | None, Parameter(group=_DATA)] = None,
     label_column: Annotated[str | None, Parameter(group=_DATA)] = None,
+    target: Annotated[str | None, Parameter(group=_DATA)] = None,
     drop_columns: Annotated[str | None, Parameter(group=_DATA)] = None,
     image_shape: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
     polarity: Annotated[Literal["light", "ink"] | None, Parameter(group=_DATA)] = None,
@@ -54,6 +55,9 @@ def fit(
             epoch (dynamic), or compared with 0.5 (threshold).
         test_fraction: Share of the rows held out for evaluation (0.1); a published split takes precedence.
         label_column: Column of a .csv or .parquet file with labels. They colour pictures; the model does not see them.
+        target: Column of a .csv or .parquet file to predict from the others: a classifier is trained if it has labels,
+            a regressor if it has numbers; rows where it is missing are used as far as they can be. `aevb predict`
+            applies it. Of the options of the model, those of aevb.VAEClassifier or aevb.VAERegressor are available.
         drop_columns: Names of columns of such a file to leave out, separated by commas.
         image_shape: Height and width, if rows are images.
         polarity: How images are drawn: light if large values are light (the default, except for the published data sets
@@ -86,6 +90,12 @@ def fit(
         "polarity": polarity,
         "drop_missing": drop_missing,
     }
+    if target is not None:
+        return _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)(
+            Console(quiet, json)
+        )
+    if given.get("conditional"):
+        raise InputError("--conditional: y cannot be given here. In Python: VAE(conditional=True).fit(X, y).")
     if resume is not None:
         _check_alone({**own, "column": column, "config": config, "name": name, **given, "max_epochs": None})
         config = config_of(resume)
@@ -104,6 +114,23 @@ def fit(
         check_parameter("checkpoint_every", every, kind=float, low=0)
     options = {"checkpoint_every": every, "resumes": resume is not None}
     raise SystemExit(learn(chosen, source, folder, command, Console(quiet, json), **options))
+
+
+def _fit_target(target, given, own, out, name):
+    """Return the training of a model that predicts a column, as a function of the console."""
+    from aevb.cli.target import learn_target
+
+    taken = ("source", "test_fraction", "drop_columns")
+    for option, value in own.items():
+        if value is not None and option not in taken:
+            raise InputError(f"--{option.replace('_', '-')} cannot be combined with --target.")
+    source = own["source"]
+    if source is None:
+        raise InputError("Which data? Give a file, for example: aevb fit people.csv --target income")
+    share = 0.1 if own["test_fraction"] is None else own["test_fraction"]
+    folder, command = out / _folder_name(name, source, out), shlex.join(["aevb", *sys.argv[1:]])
+    options = {"share": share, "drop": own["drop_columns"] or ()}
+    return lambda console: learn_target(given, source, target, folder, command, console, **options)
 
 
 def _folder_name(name, source, out):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from aevb.estimators.full_vb import full_vb_a, full_vb_b
 from aevb.estimators.importance import importance
 from aevb.estimators.kl import analytic_kl, has_analytic_kl, kl
+from aevb.estimators.marginal_label import marginal_label
 from aevb.estimators.minibatch import minibatch
 from aevb.estimators.score_function import score_function, score_function_terms
 from aevb.estimators.sgvb import sgvb_a, sgvb_b, terms_a, terms_b
@@ -20,12 +21,15 @@ _TERMS: dict[Callable, Callable[..., Terms]] = {sgvb_b: terms_b, sgvb_a: terms_a
 
 def with_terms(estimator: Callable) -> Callable[..., Terms]:
     """Return the same estimator with the two terms of the bound as well, if the bound is a difference of two terms."""
+    if hasattr(estimator, "summed"):  # over labels, which gives terms already
+        return estimator
     return _TERMS.get(estimator, lambda *arguments: Terms(estimator(*arguments)))
 
 
 def name_of(estimator: Callable) -> str:
-    """Return the name of an estimator in ``ESTIMATORS``."""
-    return next(name for name, known in ESTIMATORS.items() if known is estimator)
+    """Return the name of an estimator in ``ESTIMATORS``, or of the one that is summed over labels."""
+    estimator = getattr(estimator, "summed", estimator)
+    return next(name for name, known in ESTIMATORS.items() if estimator in (known, _TERMS.get(known)))
 
 
 __all__ = [
@@ -37,6 +41,7 @@ __all__ = [
     "has_analytic_kl",
     "importance",
     "kl",
+    "marginal_label",
     "minibatch",
     "name_of",
     "score_function",

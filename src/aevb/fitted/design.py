@@ -1,13 +1,15 @@
 """From the arguments to initial models and a learner: the same for a new fit, for streams and for model files."""
 
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, final
 
+import jax
 import numpy as np
 import optax
 from jax import Array
+from scipy.special import softmax
 
-from aevb.estimators import ESTIMATORS, has_analytic_kl, sgvb_a
+from aevb.estimators import ESTIMATORS, has_analytic_kl, marginal_label, sgvb_a, with_terms
 from aevb.fitted.model import covariates_of
 from aevb.learners import OPTIMIZERS, Ascent, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
@@ -29,10 +31,19 @@ from aevb.models import (
     check_models,
     form_of,
     split,
+    with_labels,
 )
 from aevb.models.linear_start import start_linear
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, prior_precision
+
+
+class Labels(NamedTuple):
+    """How labels that may be unknown are learned; see :func:`aevb.estimators.marginal_label`."""
+
+    shares: tuple[float, ...]  # p(y)
+    classification: float = 0.0
+    visits: float = 1.0
 
 
 @final
@@ -50,6 +61,7 @@ class Design:
         has_missing: Whether rows of a table have missing entries.
         given: What rows are conditioned on.
         prior_form: The form of the prior, if it is known: that of a model file, or of an earlier fit.
+        labels: If it is a label that may be unknown: how it is learned; None otherwise.
     """
 
     arguments: Arguments
@@ -61,6 +73,7 @@ class Design:
     has_missing: bool = False
     given: Given = NOTHING_GIVEN
     prior_form: PriorForm | None = None
+    labels: Labels | None = None
 
     @classmethod
     def of(
@@ -73,10 +86,24 @@ class Design:
             if covariates is None
             else Given(covariates.size, arguments.option("conditional_prior", False))
         )
+        labels = None
+        if (kind := arguments.option("label_prior", None)) is not None:
+            shares = softmax(given.columns[0].column.start) if kind == "observed" else np.full(read.size, 1 / read.size)
+            labels = Labels(tuple(map(float, shares)))
         if likelihood == TABLE:
             columns, has_missing = format.model_columns, format.encodes_missing
-            return cls(arguments, likelihood, len(columns), latent_dim, None, columns, has_missing, read)
-        return cls(arguments, likelihood, format.num_columns, latent_dim, units, given=read)
+            return cls(arguments, likelihood, len(columns), latent_dim, None, columns, has_missing, read, labels=labels)
+        return cls(arguments, likelihood, format.num_columns, latent_dim, units, given=read, labels=labels)
+
+    def weighting_labels(self, classification: float, visits: float) -> "Design":
+        """Return the design with these weights of rows with labels."""
+        assert self.labels is not None
+        return replace(self, labels=self.labels._replace(classification=classification, visits=visits))
+
+    @property
+    def has_own_codes(self) -> bool:
+        """Whether codes that do not vary are no sign of failure: z may have nothing to add to x, or to the label."""
+        return self.given.prior or self.labels is not None
 
     @property
     def kind(self) -> type[Ascent]:
@@ -103,6 +130,8 @@ class Design:
         else:
             sizes = self.data_dim, self.latent_dim, a.hidden_widths
             models = assemble(sizes, self.likelihood, a.activation, self.units, init, key, network=a.network, **own)
+        if self.labels is not None:
+            models = with_labels(models, np.float32(self.labels.shares), jax.random.fold_in(key, 1), init)
         if rows is not None:
             models = start_linear(models, np.asarray(rows), weights, **self._start_options)
         if a.prior in PRIORS and form_of(models[0].prior) is None:
@@ -146,11 +175,13 @@ class Design:
         self, models: tuple, num_data: float | None, learning_rate: float | None, key: Array
     ) -> tuple[Ascent, LearnerState]:
         """Return the learner and its initial state; for a stream N is unknown, and the prior is ignored."""
-        a = self.arguments
+        a, estimator = self.arguments, ESTIMATORS[self.estimator(models)]
+        if self.labels is not None:
+            estimator = marginal_label(with_terms(estimator), self.labels.classification, self.labels.visits)
         learner = self.kind(
             skeleton=split(models).skeleton,
             num_data=1 if num_data is None else num_data,
-            estimator=ESTIMATORS[self.estimator(models)],
+            estimator=estimator,
             num_samples=a.num_samples,
             optimizer=_optimizer(a),
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=self.is_standardized),

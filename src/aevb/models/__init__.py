@@ -28,6 +28,7 @@ from aevb.models.families import (
 from aevb.models.flat import flattened
 from aevb.models.formats import Format, MatrixFormat, TreeFormat
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
+from aevb.models.labels import LabelEncoder, LabelModel, LabelNetwork, with_labels
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.priors import PRIOR_NAMES, PRIORS, STANDARD, MixturePrior, PriorForm, form_of, mixture_prior
@@ -69,6 +70,9 @@ __all__ = [
     "GaussianMLP",
     "GenerativeModel",
     "Given",
+    "LabelEncoder",
+    "LabelModel",
+    "LabelNetwork",
     "Learnable",
     "LogJoint",
     "MatrixFormat",
@@ -109,4 +113,5 @@ __all__ = [
     "table_models",
     "unused_variables",
     "with_covariates",
+    "with_labels",
 ]

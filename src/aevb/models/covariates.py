@@ -78,7 +78,7 @@ def with_covariates(models: tuple[Any, Any], size: int, *, prior: bool = False) 
         (2,)
     """
     generative, recognition = models
-    network = _network(generative.decoder)
+    network = network_of(generative.decoder)
     latent_dim = network.in_size
     p = generative.prior
     if prior:
@@ -90,18 +90,18 @@ def with_covariates(models: tuple[Any, Any], size: int, *, prior: bool = False) 
     )
 
 
-def _network(part):
+def network_of(part):
     """Return the network of an encoder or decoder."""
     return getattr(part, "conditional", part).network
 
 
 def _wider(part, size):
     """Return an encoder or decoder whose network has this many inputs more."""
-    network = _network(part)
+    network = network_of(part)
     if not isinstance(network, MLP):
         raise TypeError(
             f"{type(network).__name__}: only multi-layer perceptrons can be conditioned. Use network='mlp'."
         )
     hidden = [layer.weight.shape[0] for layer in network.layers[:-1]]
     wider = MLP(network.in_size + size, hidden, network.out_size, network.activation)
-    return eqx.tree_at(_network, part, wider)
+    return eqx.tree_at(network_of, part, wider)

@@ -13,7 +13,7 @@ from aevb.fitted.design import Design, initial_learning_rate
 from aevb.models import LIKELIHOODS, PriorForm, join, named_leaves, split
 from aevb.persistence.description import FORMATS, ModelFileError, checked_document, describe
 from aevb.persistence.folder import blaming, checked_folder, read_folder, write_folder
-from aevb.settings import OWN_PARTS, SETTINGS, Arguments
+from aevb.settings import ESTIMATOR_SETTINGS, OWN_PARTS, SETTINGS, Arguments
 
 STRUCTURE = "structure"  # in place of an estimator's name: a model that the user builds
 
@@ -85,7 +85,8 @@ def load_model(folder, own: dict[str, Any] | None = None, optimizer: Any = None,
         document = checked_document(document)
         own = dict.fromkeys(OWN_PARTS) | (own or {})
         _check_own(own, optimizer, document)
-        if unknown := sorted(set(document["arguments"]) - set(SETTINGS)):
+        known = set(SETTINGS) | set(ESTIMATOR_SETTINGS.get(document["estimator"], ()))
+        if unknown := sorted(set(document["arguments"]) - known):
             raise ModelFileError(f"model.json: there is no argument {unknown[0]!r}.")
         arguments = _arguments(document, own, optimizer)
         if check is not None:

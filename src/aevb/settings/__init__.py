@@ -5,7 +5,18 @@ This is their only description: the constructor's checks, the options of `aevb f
 """
 
 from aevb.settings.arguments import Arguments
+from aevb.settings.labels import CLASSIFIER_SETTINGS, ESTIMATOR_SETTINGS, REGRESSOR_SETTINGS
 from aevb.settings.setting import Setting
 from aevb.settings.table import MAX_WIDTH, OWN_PARTS, SETTINGS, with_arguments
 
-__all__ = ["MAX_WIDTH", "OWN_PARTS", "SETTINGS", "Arguments", "Setting", "with_arguments"]
+__all__ = [
+    "CLASSIFIER_SETTINGS",
+    "ESTIMATOR_SETTINGS",
+    "MAX_WIDTH",
+    "OWN_PARTS",
+    "REGRESSOR_SETTINGS",
+    "SETTINGS",
+    "Arguments",
+    "Setting",
+    "with_arguments",
+]

@@ -2,6 +2,7 @@
 
 import inspect
 import textwrap
+from collections.abc import Callable
 from typing import TypeVar
 
 from aevb.settings.setting import Setting
@@ -257,15 +258,19 @@ SETTINGS: dict[str, Setting] = {
 Estimator = TypeVar("Estimator", bound=type)
 
 
-def with_arguments(estimator: Estimator) -> Estimator:
+def with_arguments(settings: dict[str, Setting]) -> Callable[[Estimator], Estimator]:
     """Insert the arguments into the docstring of a class, where it refers to this module."""
-    document = inspect.cleandoc(estimator.__doc__ or "")
-    assert _PLACE in document
     lines = [
         textwrap.fill(
             f"{name}: {setting.help}", 112, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
         )
-        for name, setting in SETTINGS.items()
+        for name, setting in settings.items()
     ]
-    estimator.__doc__ = document.replace(_PLACE, "\n".join(["Args:", *lines]))
-    return estimator
+
+    def decorate(estimator):
+        document = inspect.cleandoc(estimator.__doc__ or "")
+        assert _PLACE in document
+        estimator.__doc__ = document.replace(_PLACE, "\n".join(["Args:", *lines]))
+        return estimator
+
+    return decorate

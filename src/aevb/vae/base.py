@@ -1,5 +1,6 @@
 """What all estimators of fitted models share: the model's facts as attributes, and the reading of new rows."""
 
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -12,9 +13,11 @@ from aevb.data.checks import check_rows
 from aevb.data.frames import frame_of
 from aevb.data.given import encode_given
 from aevb.data.reading import column_names, read_matrix
+from aevb.files import check_path
 from aevb.fitted import FittedModel, tables
 from aevb.learners import Ascent, learner_kind
 from aevb.models import LIKELIHOODS, Datapoint
+from aevb.persistence import save_model
 from aevb.settings import Arguments
 from aevb.tasks import rows_with_holes
 from aevb.tasks.conditional import NUM_MODELS, sampling_options
@@ -36,6 +39,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
     model_: FittedModel
     n_features_in_: int
     _learned_from_a_frame: bool
+    _optimizer_state: Any
 
     generative_: Any = _fact("generative")
     recognition_: Any = _fact("recognition")
@@ -147,6 +151,13 @@ class ModelEstimator(SilentCopies, BaseEstimator):
             )
         check_options("conditioning", options, sampling_options, NUM_MODELS)
         return self.model_.matrix.levels(self._check_new_data(X, **allowed))
+
+    def save(self, folder):
+        """Write the model to a folder, as safetensors and JSON; :func:`aevb.load` reads it back."""
+        check_is_fitted(self)
+        folder = check_path("folder", folder)
+        model = replace(self.model_, arguments=self._arguments())  # which may have been changed since the fit
+        return save_model(model, folder, optimizer_state=self._optimizer_state, estimator=type(self).__name__)
 
     @property
     def _n_features_out(self):  # for scikit-learn's names of the codes

@@ -17,13 +17,17 @@ from aevb.settings import SETTINGS, Arguments, Setting
 from aevb.training.budget import AUTO
 
 
-def check_settings(arguments: Arguments) -> None:
+def check_settings(arguments: Arguments, settings: Mapping[str, Setting] = SETTINGS) -> None:
     """Refuse invalid arguments.
+
+    Args:
+        arguments: The arguments of an estimator.
+        settings: What is known of each.
 
     Raises:
         ValueError: The message names the argument, what was given, and what is allowed.
     """
-    for name, setting in SETTINGS.items():
+    for name, setting in settings.items():
         _CHECKS.get(name, _check_value)(name, setting, getattr(arguments, name))
     if arguments.forgetting and arguments.optimizer != "adagrad":
         raise ValueError(

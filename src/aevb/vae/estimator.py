@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from aevb.arguments import check_parameter
 from aevb.arrays import num_rows
@@ -15,12 +14,11 @@ from aevb.data.given import read_given_data
 from aevb.data.reading import read_matrix, set_column_names, set_table_columns
 from aevb.data.request import DataRequest
 from aevb.data.training_data import open_training_data
-from aevb.files import check_folder, check_path
+from aevb.files import check_folder
 from aevb.fitted.likelihoods import check_encoder
 from aevb.fitted.model import FittedModel, seed_of
 from aevb.fitted.restoration import measured_dispersion
-from aevb.persistence import save_model
-from aevb.settings import with_arguments
+from aevb.settings import SETTINGS, with_arguments
 from aevb.training import Resident
 from aevb.vae.checks import check_feed, check_held_out, check_settings, check_weighted, learns_from_batches
 from aevb.vae.codes import CodingMethods
@@ -31,7 +29,7 @@ from aevb.vae.tasks import TaskMethods
 from aevb.vae.topics import TopicMethods
 
 
-@with_arguments
+@with_arguments(SETTINGS)
 class VAE(CodingMethods, TaskMethods, TopicMethods):
     r"""Variational auto-encoder: a deep latent-variable model, learned by Auto-Encoding Variational Bayes.
 
@@ -238,15 +236,6 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         if self.stopped_because_ == "interrupted":
             raise KeyboardInterrupt  # otherwise the caller's loop over batches could not be interrupted
         return self
-
-    # ---- saving ------------------------------------------------------------------------------------------------------
-
-    def save(self, folder):
-        """Write the model to a folder, as safetensors and JSON; :func:`aevb.load` reads it back."""
-        check_is_fitted(self)
-        folder = check_path("folder", folder)
-        model = replace(self.model_, arguments=self._arguments())  # which may have been changed since the fit
-        return save_model(model, folder, optimizer_state=self._optimizer_state, estimator=type(self).__name__)
 
     # ---- private -----------------------------------------------------------------------------------------------------
 

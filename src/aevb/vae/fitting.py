@@ -71,6 +71,8 @@ class Fitting:
         keys: The keys of the run.
         progress: Whether to show progress bars.
         given: The format of what rows are conditioned on; None if they are not.
+        weights: With labels that may be unknown, their classification weight and visits; see
+            :class:`aevb.fitted.design.Labels`.
     """
 
     arguments: Arguments
@@ -80,6 +82,7 @@ class Fitting:
     keys: Keys
     progress: bool
     given: Any = None
+    weights: tuple[float, float] | None = None
 
     def run(self, checkpoints: Checkpoints | None) -> tuple[FittedModel, Trained, Any]:
         """Train, and return the model, what happened, and the optimizer's state.
@@ -121,6 +124,7 @@ class Fitting:
     def _design(self, latent_dim, prior_form=None):
         likelihood, units = self.data.reading.likelihood, self.data.units
         found = design_for(self.arguments, likelihood, units, self.format, latent_dim, self.given)
+        found = found if self.weights is None else found.weighting_labels(*self.weights)
         return replace(found, prior_form=prior_form)
 
     def _budget(self, feed: Feed, checkpoints: Checkpoints | None = None) -> Budget:
@@ -182,7 +186,7 @@ class Fitting:
         kind = design.kind
         if trained.stopped_because not in ("converged", "max_epochs") or not kind.needs_encoder:
             return learner, trained
-        if kind.follows_estimator and not design.given.prior and is_collapsed(learner, trained, feed):
+        if kind.follows_estimator and not design.has_own_codes and is_collapsed(learner, trained, feed):
             return learner, self._start_again(learner, trained, feed, latent_dim, budget)
         held_out = feed.validation_rows if feed.validation_source is None else None
         if held_out is None or self.arguments.validation_fraction != AUTO or trained.halvings:

@@ -1,15 +1,24 @@
 """Load estimators from model files."""
 
+from typing import Any
+
 from aevb.persistence import load_model
 from aevb.persistence.description import ModelFileError
+from aevb.settings import ESTIMATOR_SETTINGS, SETTINGS, Arguments
 from aevb.vae.checks import check_settings
+from aevb.vae.classifier import VAEClassifier
 from aevb.vae.estimator import VAE
+from aevb.vae.regressor import VAERegressor
 
-ESTIMATOR_CLASSES = {"VAE": VAE}  # what a model file may name
+ESTIMATOR_CLASSES = {
+    "VAE": VAE,
+    "VAERegressor": VAERegressor,
+    "VAEClassifier": VAEClassifier,
+}  # what a model file may name
 
 
-def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> VAE:
-    """Read a model that :meth:`aevb.VAE.save` wrote.
+def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> Any:
+    """Read a model that the method `save` of an estimator wrote.
 
     Args:
         folder: The model's folder.
@@ -25,9 +34,15 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> V
         ModelFileError: The folder is not a model, is damaged, or has a newer format.
     """
     own = {"prior": prior, "encoder": encoder, "decoder": decoder}
-    loaded = load_model(folder, own, optimizer, check_settings)
+    loaded = load_model(folder, own, optimizer, _check)
     if loaded.estimator not in ESTIMATOR_CLASSES:
         raise ModelFileError(
             f"{folder} contains a model of {loaded.estimator!r}; load reads {', '.join(ESTIMATOR_CLASSES)}."
         )
     return ESTIMATOR_CLASSES[loaded.estimator]._of(loaded.model, loaded.optimizer_state)
+
+
+def _check(arguments: Arguments) -> None:
+    """Refuse invalid arguments in a model file, those of all estimators."""
+    known = {name: setting for table in ESTIMATOR_SETTINGS.values() for name, setting in table.items()} | SETTINGS
+    check_settings(arguments, {name: setting for name, setting in known.items() if name in vars(arguments)})

@@ -110,7 +110,7 @@ def check_batch(model: FittedModel, X: np.ndarray) -> None:
         )
 
 
-def first_model(estimator: Any, arguments: Arguments, X: np.ndarray) -> tuple[FittedModel, Design]:
+def first_model(estimator: Any, arguments: Arguments, X: np.ndarray, given: Any = None) -> tuple[FittedModel, Design]:
     """Return the model from which a stream starts, with the units of its first batch (n, D), and its design."""
     if arguments.latent_dim == AUTO:
         raise ValueError("partial_fit: latent_dim='auto' needs held-out rows. Give a number, or call fit(X).")
@@ -118,9 +118,9 @@ def first_model(estimator: Any, arguments: Arguments, X: np.ndarray) -> tuple[Fi
     reading = read_training_data(X, arguments.likelihood, own_decoder=has_decoder, columns=column_names(estimator))
     units = units_for(X, reading)
     format = format_of(estimator, reading, units)
-    design = design_for(arguments, reading.likelihood, units, format, int(arguments.latent_dim))
+    design = design_for(arguments, reading.likelihood, units, format, int(arguments.latent_dim), given)
     record = TrainingRecord(learning_rate=initial_learning_rate(arguments), likelihood_reason=reading.reason)
-    facts = {"likelihood": design.likelihood, "latent_dim": design.latent_dim, "record": record}
+    facts = {"likelihood": design.likelihood, "latent_dim": design.latent_dim, "record": record, "given": given}
     return FittedModel(*design.checked_models(Keys.of(seed).init), format, seed, arguments, **facts), design
 
 

@@ -1,0 +1,54 @@
+"""Models whose label y is a latent variable where it is unknown: the bound of a conditional model, summed over y."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from aevb.estimators.terms import Terms
+from aevb.models import Datapoint
+
+
+@cache  # the same function for the same arguments, so that its compiled program is reused
+def marginal_label(estimator: Callable[..., Terms], classification: float = 0.0, visits: float = 1.0) -> Callable:
+    r"""Turn an estimator of a bound on log p(x|y) into one of rows with labels, and of rows without.
+
+    .. math:: \log p(x, y) \ge L(x, y) = \log p(y) + L(x|y), \qquad
+        \log p(x) \ge \sum_y q(y|x) \left[ L(x, y) - \log q(y|x) \right]
+
+    The first is for rows with a label. With a classification weight their objective also has the term
+    :math:`\alpha \log q(y|x)`: otherwise q(y|x) would learn from rows without labels only (Kingma et al.,
+    "Semi-supervised learning with deep generative models", 2014, eqs. 6 to 9). The sum is exact; the noise of z is the
+    same for all labels.
+
+    Args:
+        estimator: Of the bound on log p(x|y) and its terms, such as :func:`aevb.estimators.terms_b`. The datapoint's
+            `given` is an indicator of the label, (K,), zero if it is unknown.
+        classification: :math:`\alpha`; 0 for the bound alone.
+        visits: How many times as often as other rows those with labels are visited. Their objective is divided by it.
+
+    Returns:
+        A function of a :class:`~aevb.models.LabelModel`, a recognition model with a
+        :class:`~aevb.models.LabelEncoder`, one datapoint and L draws of the noise.
+    """
+
+    def terms(generative: Any, recognition: Any, x: Any, epsilon: Any) -> Terms:
+        label = x.given
+        K, is_known = label.shape[-1], jnp.sum(label) > 0
+        log_q, log_p = (jax.nn.log_softmax(p.logits) for p in (recognition.encoder.labels(x), generative.labels))
+        weights = jnp.where(is_known, label, jnp.exp(log_q))
+        each = jax.vmap(lambda one: estimator(generative, recognition, Datapoint(x.values, x.observed, one), epsilon))
+        of_labels = each(jnp.eye(K, dtype=label.dtype))
+        bound, *parts = (None if term is None else jnp.sum(weights * term) for term in of_labels)
+        divergence = jnp.sum(weights * (jnp.where(is_known, 0, log_q) - log_p))  # of q(y|x), or of the label, from p(y)
+        scale = jnp.where(is_known, 1 / visits, 1.0)
+        more = jnp.where(is_known, classification * jnp.sum(label * log_q), 0) if classification else 0.0
+        reconstruction, kl = parts
+        kl = None if kl is None else scale * (kl + divergence)
+        reconstruction = None if reconstruction is None else scale * reconstruction
+        return Terms(scale * (bound - divergence + more), reconstruction, kl)
+
+    terms.summed = estimator  # pyright: ignore[reportFunctionMemberAccess]
+    return terms

@@ -1,0 +1,109 @@
+"""The arguments of `VAERegressor` and `VAEClassifier`: most are those of `VAE`, with defaults of their own."""
+
+from dataclasses import replace
+
+from aevb.settings.setting import Setting
+from aevb.settings.table import SETTINGS
+
+_SHARED = (
+    "activation",
+    "posterior",
+    "batch_size",
+    "optimizer",
+    "learning_rate",
+    "max_epochs",
+    "validation_fraction",
+    "patience",
+    "parameter_prior",
+    "random_state",
+    "progress",
+)
+
+REGRESSOR_SETTINGS: dict[str, Setting] = {
+    "latent_dim": Setting(
+        2,
+        """
+        J, number of latent variables: how many independent sources of noise are bent into the distribution of y.
+        """,
+        int,
+        low=1,
+        largest=SETTINGS["latent_dim"].largest,
+    ),
+    "likelihood": Setting(
+        "gaussian",
+        """
+        p(y|x, z) of the targets: a kind of column as in `VAE`, such as ``"gaussian"``, ``"student-t"``, ``"lognormal"``
+        or ``"count"``, for all targets or by their names; ``"auto"`` chooses from their values. The distribution of y
+        given x is a mixture of these over z.
+        """,
+        choices=("auto", "gaussian"),
+    ),
+    "conditional_prior": Setting(
+        True,
+        """
+        Whether z depends on x: a Gaussian p(z|x) by a network with the `hidden` layers. Otherwise p(z) = N(0, I).
+        """,
+        bool,
+    ),
+    "hidden": replace(
+        SETTINGS["hidden"],
+        default=(100,),
+        help="Widths of the hidden layers, or the width of a single one; the encoder has them in reverse order.",
+    ),
+    "estimator": replace(
+        SETTINGS["estimator"],
+        default="importance",
+        help="""
+        The bound that is learned from: ``"importance"``, which with `num_samples` draws is close to log p(y|x), or
+        ``"sgvb-b"``, ``"sgvb-a"`` or ``"score-function"``.
+        """,
+    ),
+    "num_samples": replace(SETTINGS["num_samples"], default=10),
+    **{name: SETTINGS[name] for name in _SHARED},
+    "learning_rate": replace(SETTINGS["learning_rate"], default=0.005, help="Of the optimizer."),
+    "parameter_prior": replace(
+        SETTINGS["parameter_prior"],
+        default=None,
+        help="""
+        None for maximum likelihood, ``"normal"`` for MAP estimation with the prior N(0, I) on all parameters,
+        ``"auto"`` for N(0, I), or a variance of 0.1 with fewer than 1,000 rows.
+        """,
+    ),
+}
+CLASSIFIER_SETTINGS: dict[str, Setting] = {
+    "model": Setting(
+        "m2",
+        """
+        ``"m2"`` of Kingma et al. (2014): p(y) p(z) p(x|z, y) with a classifier q(y|x), in which the label is a latent
+        variable of the rows without one.
+        """,
+        choices=("m2",),
+    ),
+    "latent_dim": replace(REGRESSOR_SETTINGS["latent_dim"], default=10, help="J, number of latent variables."),
+    "likelihood": SETTINGS["likelihood"],
+    "label_prior": Setting(
+        "uniform",
+        """
+        p(y): ``"uniform"``, or ``"observed"`` for the shares of the classes among the rows with labels.
+        """,
+        choices=("uniform", "observed"),
+    ),
+    "classifier_weight": Setting(
+        0.1,
+        """
+        How much the classifier q(y|x) learns from the labels themselves: its log-likelihood has the weight
+        ``classifier_weight * N / N_labeled`` in the objective, 0.1 N / N_labeled as published.
+        """,
+        float,
+        low=0,
+    ),
+    "hidden": SETTINGS["hidden"],
+    "estimator": Setting("sgvb-b", "The bound that is learned from.", choices=("sgvb-b", "sgvb-a")),
+    "num_samples": SETTINGS["num_samples"],
+    **{name: SETTINGS[name] for name in _SHARED},
+}
+ESTIMATOR_SETTINGS = {
+    "VAE": SETTINGS,
+    "VAERegressor": REGRESSOR_SETTINGS,
+    "VAEClassifier": CLASSIFIER_SETTINGS,
+}

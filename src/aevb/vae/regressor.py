@@ -1,0 +1,278 @@
+"""Regression with latent variables: the distribution of y given x may have any shape."""
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.exceptions import DataConversionWarning
+
+from aevb.arguments import check_parameter
+from aevb.data.frames import TableFormat, is_frame
+from aevb.data.given import GivenData, as_frame, check_lengths, naming
+from aevb.data.reading import set_table_columns
+from aevb.data.request import DataRequest
+from aevb.data.training_data import table_data
+from aevb.data.weights import read_weights
+from aevb.errors import shown
+from aevb.files import check_folder
+from aevb.fitted import likelihoods, prediction
+from aevb.fitted.model import FittedModel, seed_of
+from aevb.models import Datapoint
+from aevb.settings import REGRESSOR_SETTINGS, with_arguments
+from aevb.vae.checks import check_settings
+from aevb.vae.conventions import unchanged_on_error
+from aevb.vae.fitting import Fitting, Keys, checkpoints_for
+from aevb.vae.inputs import InputMethods
+from aevb.vae.streaming import Stream, continued, learn_batch
+
+
+@with_arguments(REGRESSOR_SETTINGS)
+class VAERegressor(RegressorMixin, InputMethods):
+    r"""Regression that predicts a distribution: skewed, with several modes, and of a width that depends on x.
+
+    .. math:: p(y|x) = \int p(z|x)\, p(y|x, z)\, dz
+
+    A conditional variational auto-encoder of y given x. It is learned by maximizing a lower bound on log p(y|x) with an
+    encoder q(z|x, y).
+
+    Args: described in :mod:`aevb.settings`.
+
+    Attributes:
+        model_: The fitted model, an immutable :class:`aevb.fitted.FittedModel` of the targets given x.
+        history_: One row (a dict) per epoch, or per several epochs of small data; see :class:`aevb.VAE`.
+        n_outputs_: T, the number of targets.
+        stopped_because_: See :class:`aevb.VAE`.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> from aevb import VAERegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = VAERegressor(hidden=(20,), max_epochs=3, progress=False).fit(X, y)
+        >>> model.predict(X).shape, model.predict_interval(X, level=0.9).shape
+        ((442,), (442, 2))
+    """
+
+    def __init__(
+        self,
+        latent_dim=2,
+        *,
+        likelihood="gaussian",
+        conditional_prior=True,
+        hidden=(100,),
+        estimator="importance",
+        num_samples=10,
+        activation="gelu",
+        posterior="gaussian",
+        batch_size="auto",
+        optimizer="adam",
+        learning_rate=0.005,
+        max_epochs="auto",
+        validation_fraction="auto",
+        patience="auto",
+        parameter_prior=None,
+        random_state=0,
+        progress=True,
+    ):
+        self.latent_dim = latent_dim
+        self.likelihood = likelihood
+        self.conditional_prior = conditional_prior
+        self.hidden = hidden
+        self.estimator = estimator
+        self.num_samples = num_samples
+        self.activation = activation
+        self.posterior = posterior
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.parameter_prior = parameter_prior
+        self.random_state = random_state
+        self.progress = progress
+
+    # ---- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y, sample_weight=None, *, checkpoint=None, checkpoint_seconds=60.0):
+        """Fit the model to the rows of X and their targets y.
+
+        Args:
+            X: (N, D), numbers with NaN for missing values, or a data frame with columns of any kind.
+            y: (N,) or (N, T), numbers, or a data frame of targets. NaN marks what is not known: rows without any known
+                target are not used, since they say nothing about p(y|x).
+            sample_weight: (N,), weights of the rows, at least 0; None if they are equal.
+            checkpoint: A folder in which the run is saved during training, see :meth:`aevb.VAE.fit`.
+            checkpoint_seconds: Time between two saves.
+
+        Returns:
+            self.
+        """
+        check_parameter("checkpoint_seconds", checkpoint_seconds, kind=float, low=0)
+        if checkpoint is not None:
+            check_folder("checkpoint", checkpoint)
+        return self._fit(X, y, sample_weight, self._arguments(), (checkpoint, checkpoint_seconds))
+
+    def _fit(self, X, y, sample_weight, arguments, saving):
+        self._check_parameters()
+        with unchanged_on_error(self):
+            inputs, given = self._learn_inputs(X)
+            targets, rows = self._learn_targets(y, len(given))
+            weights = None if sample_weight is None else read_weights(sample_weight, len(given))
+            is_known = ~np.isnan(rows).all(axis=1)
+            given, rows = given[is_known], rows[is_known]
+            weights = None if weights is None else weights[is_known]
+            seed = seed_of(self.random_state)
+            keys = cache(lambda: Keys.of(seed))
+            request = DataRequest(
+                self.likelihood,
+                False,
+                self.batch_size,
+                arguments.validation_fraction,
+                self._shows_progress,
+                sample_weight=weights,
+                given=GivenData(inputs, given),
+            )
+            data = table_data(targets, rows, request, lambda: keys().rows)
+            checkpoints = checkpoints_for(arguments, data.feed, *saving)
+            fitting = Fitting(arguments, data, targets, seed, keys(), self._shows_progress, inputs)
+            model, trained, optimizer_state = fitting.run(checkpoints)
+        self.model_, self._optimizer_state, self._stream = model, optimizer_state, Stream()
+        if trained.error is not None:
+            raise trained.error
+        return self
+
+    def partial_fit(self, X, y):
+        """Continue training with one pass through a batch of rows.
+
+        The first call of an unfitted model learns kinds and units from its batch.
+
+        Args:
+            X: (n, D).
+            y: (n,) or (n, T), with NaN for what is not known.
+
+        Returns:
+            self.
+        """
+        self._check_parameters()
+        if not self.__sklearn_is_fitted__():
+            once = self._arguments().replaced(max_epochs=1, validation_fraction=0)
+            return self._fit(X, y, None, once, (None, 0.0))
+        given = self._read_inputs(X)
+        rows = Datapoint(self._read_targets(y, len(given)), given=given)
+        model, design = continued(self.model_, self._arguments())
+        model, stream, trained = learn_batch(self._stream, design, model, rows, self._optimizer_state)
+        self.model_, self._optimizer_state, self._stream = model, trained.state.optimizer_state, stream
+        return self
+
+    # ---- prediction --------------------------------------------------------------------------------------------------
+
+    def predict(self, X):
+        """Return the expectation of y for each row of X, (n,) or (n, T), averaged over 500 draws of z."""
+        given = self._read_inputs(X)
+        return self._one_target(prediction.predictive_mean(self.model_, given), axis=1)
+
+    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
+        """Return quantiles of y for each row of X, (n, Q) or (n, T, Q), of 2,000 draws of y.
+
+        Args:
+            X: (n, D).
+            quantiles: (Q,), each between 0 and 1.
+        """
+        given, levels = self._read_inputs(X), np.atleast_1d(np.asarray(quantiles, float))
+        if levels.ndim != 1 or not ((levels > 0) & (levels < 1)).all():
+            raise ValueError(f"quantiles={shown(quantiles)}: expected numbers between 0 and 1.")
+        return self._one_target(prediction.predictive_quantiles(self.model_, given, levels), axis=1)
+
+    def predict_interval(self, X, level=0.9):
+        """Return the central interval that contains y with this probability, (n, 2) or (n, T, 2): low and high ends.
+
+        Args:
+            X: (n, D).
+            level: Between 0 and 1.
+        """
+        check_parameter("level", level, kind=float, above=0, high=1)
+        tail = (1 - min(level, 0.9999)) / 2
+        return self.predict_quantiles(X, (tail, 1 - tail))
+
+    def sample(self, X, num_draws=1, *, random_state=None):
+        """Draw y for each row of X, (num_draws, n) or (num_draws, n, T).
+
+        Args:
+            X: (n, D).
+            num_draws: Number of draws for each row.
+            random_state: As in scikit-learn; None for the model's own.
+        """
+        check_parameter("num_draws", num_draws, kind=int, low=1)
+        given = self._read_inputs(X)
+        drawn = prediction.predictive_draws(self.model_, given, num_draws, random_state=random_state)
+        return self._one_target(drawn, axis=2)
+
+    def log_prob(self, X, y, *, num_samples=1000, random_state=None):
+        """Estimate log p(y|x) for each row, in nats and in the units of y, with standard errors.
+
+        It is by importance sampling from a mixture of q(z|x, y) and p(z|x). With several targets it is their joint
+        density; targets that are NaN are left out.
+
+        Args:
+            X: (n, D).
+            y: (n,) or (n, T).
+            num_samples: Samples of z per row.
+            random_state: As in scikit-learn; None for the model's own.
+
+        Returns:
+            :class:`aevb.inference.result.LogLikelihood` with ``values``, ``std_errors`` and ``diagnostics``.
+        """
+        given = self._read_inputs(X)
+        rows = Datapoint(self._read_targets(y, len(given)), given=given)
+        setting: dict[str, Any] = {"method": "importance", "num_samples": num_samples, "random_state": random_state}
+        return likelihoods.log_likelihood(self.model_, rows, **setting)
+
+    # ---- private -----------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self):
+        check_settings(self._arguments(), REGRESSOR_SETTINGS)
+
+    @property
+    def n_outputs_(self) -> int:
+        """The number of targets."""
+        return len(self.model_.format.columns)
+
+    def _learn_targets(self, y, length):
+        """Return the format of the targets and their stored numbers, (N, T)."""
+        if y is None:
+            raise ValueError("VAERegressor requires y to be passed, but the target y is None. Give y for each row.")
+        if not is_frame(y) and not hasattr(y, "to_frame"):
+            y = np.asarray(y)
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+            message = "A column-vector y was passed when a 1d array was expected. Give y.ravel()."
+            warnings.warn(message, DataConversionWarning, stacklevel=3)
+            y = y[:, 0]
+        self._has_one_target = y.ndim == 1
+        frame = as_frame(y)
+        with naming("y"):
+            targets = TableFormat.learn(frame, self.likelihood)
+            if targets.left_out:
+                raise ValueError(f"X: the target {targets.left_out[0].name!r} is {targets.left_out[0].reason}.")
+            rows = targets.encode(frame)
+        check_lengths(length, len(rows))
+        return targets, rows
+
+    def _read_targets(self, y, length):
+        with naming("y"):
+            rows = self.model_.format.encode(as_frame(y))
+        check_lengths(length, len(rows))
+        return rows
+
+    def _one_target(self, values, axis):
+        return values.take(0, axis=axis) if self._has_one_target else values
+
+    @classmethod
+    def _of(cls, model: FittedModel, optimizer_state) -> "VAERegressor":
+        """Return the estimator of a model that was loaded."""
+        regressor = cls(**{name: getattr(model.arguments, name) for name in REGRESSOR_SETTINGS})
+        set_table_columns(regressor, model.given)
+        regressor._has_one_target = list(model.format.names) == ["y"]
+        regressor.model_, regressor._optimizer_state, regressor._stream = model, optimizer_state, Stream()
+        return regressor

@@ -1,0 +1,148 @@
+"""The sum over labels against exact answers: a mixture of Gaussians, of which some rows have labels."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import optax
+import pytest
+from jax.scipy.stats import norm
+
+from aevb.estimators import marginal_label, terms_b
+from aevb.models import Datapoint, LabelEncoder, LabelModel, RecognitionModel, standard_normal
+from aevb.models.generative import GenerativeModel
+from aevb.models.labels import LabelNetwork
+from aevb.networks import MLP, initialize
+
+MEANS, SHARES, NUM = np.array([-1.0, 1.5]), np.array([0.4, 0.6]), 400
+RNG = np.random.default_rng(0)
+LABELS = RNG.choice(2, NUM, p=SHARES)
+X = MEANS[LABELS] + RNG.normal(size=NUM)
+KNOWN = RNG.random(NUM) < 0.1
+
+
+class Mixture(eqx.Module):
+    """p(x|y) = N(mean of y, 1): z has no effect, so that bounds have no noise."""
+
+    means: jax.Array
+
+    def __call__(self, z, given):
+        return dist.Normal(jnp.sum(given * self.means)[None], 1.0).to_event(1)
+
+
+class Prior(eqx.Module):
+    """q(z|x, y) = p(z)."""
+
+    def __call__(self, x):
+        return standard_normal(1)
+
+
+def models(means, weight, bias):
+    network = eqx.tree_at(
+        lambda n: (n.layers[0].weight, n.layers[0].bias), MLP(1, (), 2), (jnp.asarray(weight), jnp.asarray(bias))
+    )
+    generative = GenerativeModel(standard_normal(1), Mixture(jnp.asarray(means, jnp.float32)))
+    labels = dist.Categorical(probs=jnp.asarray(SHARES, jnp.float32))
+    return LabelModel(generative, labels), RecognitionModel(LabelEncoder(Prior(), LabelNetwork(network)))
+
+
+def rows(known):
+    given = np.where(known[:, None], np.eye(2)[LABELS], 0)
+    return Datapoint(jnp.asarray(X[:, None], jnp.float32), given=jnp.asarray(given, jnp.float32))
+
+
+def bounds(pair, x, **options):
+    estimate = marginal_label(terms_b, **options)
+    return jax.vmap(lambda x: estimate(*pair, x, jnp.zeros((1, 1))).lower_bound)(x)
+
+
+def exact(means, known):
+    joint = norm.logpdf(X[:, None], means, 1) + np.log(SHARES)
+    return np.where(known, joint[np.arange(NUM), LABELS], jax.nn.logsumexp(joint, axis=1))
+
+
+def exact_classifier(means):
+    """Return weight and bias of the logits of p(y|x), which are linear in x."""
+    return np.asarray(means)[:, None], np.log(SHARES) - np.asarray(means) ** 2 / 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_never_exceeds_the_exact_likelihood(seed):
+    rng = np.random.default_rng(seed)
+    means, weight, bias = rng.normal(size=2), rng.normal(size=(2, 1)), rng.normal(size=2)
+    assert np.all(bounds(models(means, weight, bias), rows(KNOWN)) <= exact(means, KNOWN) + 1e-5)
+
+
+def test_the_bound_is_exact_with_the_exact_classifier():
+    found = bounds(models(MEANS, *exact_classifier(MEANS)), rows(KNOWN))
+    np.testing.assert_allclose(found, exact(MEANS, KNOWN), atol=1e-5)
+
+
+def test_labels_are_weighted_and_the_classifier_learns_from_them():
+    pair = models(MEANS, np.zeros((2, 1)), np.zeros(2))
+    plain, weighted = (bounds(pair, rows(KNOWN), **o) for o in ({}, {"classification": 3.0, "visits": 2.0}))
+    np.testing.assert_allclose(weighted[~KNOWN], plain[~KNOWN])
+    np.testing.assert_allclose(weighted[KNOWN], (plain[KNOWN] + 3 * np.log(0.5)) / 2, rtol=1e-5)
+
+
+def em(means):
+    """Return the maximum-likelihood means of the mixture with some known labels, by EM."""
+    for _ in range(500):
+        joint = np.array(norm.logpdf(X[:, None], means, 1) + np.log(SHARES))
+        share = np.where(KNOWN[:, None], np.eye(2)[LABELS], np.array(jax.nn.softmax(joint, axis=1)))
+        means = (share * X[:, None]).sum(axis=0) / share.sum(axis=0)
+    return means
+
+
+@pytest.mark.thorough
+def test_learning_reaches_the_solution_of_em():
+    x, optimizer = rows(KNOWN), optax.adam(0.02)
+    start = models([0.3, 0.4], np.zeros((2, 1)), np.zeros(2))
+    parameters, rest = eqx.partition(start, lambda leaf: eqx.is_inexact_array(leaf))
+
+    def loss(parameters):
+        return -jnp.mean(bounds(eqx.combine(parameters, rest), x))
+
+    def step(state, _):
+        parameters, memory = state
+        updates, memory = optimizer.update(jax.grad(loss)(parameters), memory)
+        parameters = optax.apply_updates(parameters, updates)
+        # p(y) and the prior are assumptions, not learned.
+        return (eqx.tree_at(lambda pair: pair[0].labels, parameters, start[0].labels), memory), None
+
+    run = jax.jit(lambda state: jax.lax.scan(step, state, None, length=3000)[0][0])
+    learned = run((parameters, optimizer.init(parameters)))
+    np.testing.assert_allclose(learned[0].conditional.decoder.means, em(np.array([0.3, 0.4])), atol=0.01)
+
+
+class Ignoring(eqx.Module):
+    """A Gaussian of a single input: labels, and whether they are known, have no effect."""
+
+    network: MLP
+
+    def __call__(self, x, given=None):
+        values = Datapoint.of(x).values
+        out = self.network(values)
+        return dist.Normal(out[:1], jnp.exp(out[1:])).to_event(1)
+
+
+def test_labels_without_information_give_the_same_gradients_known_or_not():
+    parts = initialize((Ignoring(MLP(1, (4,), 2)), Ignoring(MLP(1, (4,), 2))), jax.random.key(0))
+    uniform = LabelNetwork(MLP(1, (), 2))  # zeros
+    labels = dist.Categorical(probs=jnp.full(2, 0.5))
+    epsilon = jnp.asarray(RNG.normal(size=(NUM, 1, 1)), jnp.float32)
+
+    def objective(parts, known):
+        decoder, encoder = parts
+        generative = LabelModel(GenerativeModel(standard_normal(1), decoder), labels)
+        recognition = RecognitionModel(LabelEncoder(encoder, uniform))
+        estimate = marginal_label(terms_b)
+        value = jax.vmap(lambda x, e: estimate(generative, recognition, x, e).lower_bound)(rows(known), epsilon)
+        return jnp.sum(value) + jnp.sum(known) * jnp.log(2.0)  # what the labels themselves cost
+
+    known, unknown = np.ones(NUM, bool), np.zeros(NUM, bool)
+    with_labels, without = (jax.value_and_grad(objective)(parts, known) for known in (known, unknown))
+    np.testing.assert_allclose(with_labels[0], without[0], rtol=1e-5)
+    for one, other in zip(jax.tree.leaves(with_labels[1]), jax.tree.leaves(without[1]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)

@@ -1,0 +1,112 @@
+"""`VAEClassifier`: what it learns from rows with and without labels, saves and refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from aevb import VAEClassifier, load
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.integers(3, size=600)
+X = (RNG.random((600, 12)) < np.where(np.arange(12) % 3 == LABELS[:, None], 0.9, 0.15)).astype(float)
+FEW = np.where(np.arange(600) < 30, LABELS, -1)
+SMALL = {"hidden": (8,), "latent_dim": 2, "max_epochs": 1, "optimizer": "sgd", "progress": False}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    setting = {"hidden": (16,), "latent_dim": 2, "learning_rate": 0.01, "max_epochs": 60, "progress": False}
+    return VAEClassifier(**setting).fit(X, FEW)
+
+
+@pytest.mark.thorough
+def test_few_labels_are_enough(fitted):
+    assert fitted.score(X[30:], LABELS[30:]) > 0.95
+    proba = fitted.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(fitted.classes_[proba.argmax(axis=1)], fitted.predict(X))
+
+
+@pytest.mark.thorough
+def test_rows_are_drawn_for_the_label_asked_for(fitted):
+    for label in range(3):
+        mean = fitted.sample(300, y=label).mean(axis=0)
+        assert mean[np.arange(12) % 3 == label].mean() > mean[np.arange(12) % 3 != label].mean() + 0.4
+    assert fitted.sample(4, y=[0, 1, 2, 0]).shape == (4, 12)
+    assert fitted.sample(4).shape == (4, 12)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("names", [np.array([5, 7, 9]), np.array(["ant", "bee", "cow"], object)], ids=["int", "text"])
+def test_a_saved_model_is_the_same(names, tmp_path):
+    y = np.where(FEW >= 0, names[FEW], -1)
+    model = VAEClassifier(**SMALL).fit(X, y)
+    again = load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.classes_, names)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.sample(3, y=names[1]), model.sample(3, y=names[1]))
+    again.partial_fit(X[:50], y[:50])
+    assert len(again.history_) == 2
+
+
+@pytest.mark.thorough
+def test_batches_may_have_no_labels():
+    model = VAEClassifier(**SMALL)
+    with pytest.raises(ValueError, match="classes: give all classes"):
+        model.partial_fit(X[:50], FEW[:50])
+    model.partial_fit(X[:50], FEW[:50], classes=[0, 1, 2, 3])
+    model.partial_fit(X[50:100], FEW[50:100])
+    assert model.predict_proba(X).shape == (600, 4)
+
+
+@pytest.mark.thorough
+def test_tables_and_checkpoints(tmp_path):
+    frame = pd.DataFrame({"a": np.where(X[:, 0] > 0, np.nan, RNG.normal(size=600)), "b": np.array(list("xyz"))[LABELS]})
+    assert VAEClassifier(**SMALL).fit(frame, FEW).predict(frame).shape == (600,)
+    whole = VAEClassifier(**{**SMALL, "max_epochs": 3}).fit(X, FEW)
+    VAEClassifier(**SMALL).fit(X, FEW, checkpoint=tmp_path)
+    resumed = VAEClassifier(**{**SMALL, "max_epochs": 3}).fit(X, FEW, checkpoint=tmp_path)
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "the target y is None"),
+        (LABELS[:10], "y has 10 rows, but X has 600"),
+        (np.full(600, -1), "all rows are unlabeled"),
+        (np.where(LABELS > 0, 1, -1), "y has the values -1 and 1"),
+        (np.where(LABELS > 0, 4, -1), "one class only, 4"),
+        (np.zeros(600, int), "one class only, 0"),
+        (LABELS + 0.5, "Unknown label type: continuous"),
+        (np.where(LABELS > 0, 1.0, np.nan), "Mark rows without a label by -1"),
+        (np.stack([LABELS, LABELS], axis=1), "1d array"),
+    ],
+    ids=["none", "short", "unlabeled", "minus one", "one known", "one", "float", "nan", "matrix"],
+)
+def test_labels_that_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        VAEClassifier(**SMALL).fit(X, y)
+
+
+@pytest.mark.thorough
+def test_a_class_with_one_row_and_labels_that_are_not_known(fitted):
+    y = np.where(FEW == 2, -1, FEW)
+    y[0] = 2
+    assert VAEClassifier(**SMALL).fit(X, y).classes_.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="7 not among the classes"):
+        fitted.sample(2, y=7)
+    with pytest.raises(ValueError, match="7 not among the classes"):
+        fitted.partial_fit(X[:4], [0, 1, 2, 7])
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [VAEClassifier(hidden=(), latent_dim=2, max_epochs=60, learning_rate=0.05, validation_fraction=0, progress=False)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "repeated rows are visited in another order",
+    },
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)

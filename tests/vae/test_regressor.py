@@ -1,0 +1,117 @@
+"""`VAERegressor`: what it predicts, saves and refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from aevb import VAERegressor, load
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (2000, 2))
+SIDE = RNG.choice([-1.0, 1.0], 2000)  # two modes, whose distance and width depend on x
+Y = SIDE * (2 + X[:, 0]) + (0.1 + 0.2 * (X[:, 1] > 0)) * RNG.normal(size=2000)
+SMALL = {"hidden": (8,), "max_epochs": 1, "num_samples": 2, "optimizer": "sgd", "progress": False}
+
+
+def log_density(x, y):
+    """Return the exact log p(y|x)."""
+    std = 0.1 + 0.2 * (x[:, 1] > 0)
+    modes = [-((y - side * (2 + x[:, 0])) ** 2) / (2 * std**2) - np.log(std) for side in (-1, 1)]
+    return np.logaddexp(*modes) - np.log(2) - np.log(2 * np.pi) / 2
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return VAERegressor(hidden=(30,), learning_rate=0.01, max_epochs=60, progress=False).fit(X, Y)
+
+
+@pytest.mark.thorough
+def test_two_modes_are_recovered(fitted):
+    """A Gaussian with the exact mean 0 and variance would reach -2.1 nats; the exact density has about -0.6."""
+    exact, found = log_density(X, Y).mean(), fitted.log_prob(X, Y, num_samples=200)
+    assert exact - 0.25 < found.values.mean() < exact + 0.1
+    assert found.std_errors.shape == (2000,)
+    draws = fitted.sample(X[:100], 50)
+    assert draws.shape == (50, 100)
+    assert np.mean(np.abs(draws) < 0.5) < 0.03  # between the modes
+
+
+@pytest.mark.thorough
+def test_intervals_contain_their_share(fitted):
+    low, high = fitted.predict_interval(X, level=0.8).T
+    assert np.mean((low < Y) & (high > Y)) == pytest.approx(0.8, abs=0.06)
+    assert fitted.predict_quantiles(X[:5], (0.1, 0.5, 0.9)).shape == (5, 3)
+    assert np.abs(fitted.predict(X)).mean() < 0.5
+    np.testing.assert_array_equal(fitted.predict(X[:7]), fitted.predict(X)[:7])  # whatever the other rows are
+
+
+@pytest.mark.thorough
+def test_a_saved_model_is_the_same(fitted, tmp_path):
+    again = load(fitted.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict(X[:20]), fitted.predict(X[:20]))
+    np.testing.assert_array_equal(again.sample(X[:5], 3), fitted.sample(X[:5], 3))
+    again.partial_fit(X[:100], Y[:100])
+    assert len(again.history_) == len(fitted.history_) + 1
+
+
+@pytest.mark.thorough
+def test_rows_without_a_target_are_not_used():
+    holes = np.where(np.arange(2000) % 4 == 0, np.nan, Y)
+    some, all_rows = VAERegressor(**SMALL).fit(X[~np.isnan(holes)], Y[~np.isnan(holes)]), VAERegressor(**SMALL)
+    np.testing.assert_array_equal(all_rows.fit(X, holes).predict(X[:9]), some.predict(X[:9]))
+
+
+@pytest.mark.thorough
+def test_several_targets_and_mixed_inputs():
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "high", "low")})
+    targets = pd.DataFrame({"one": Y, "two": np.where(RNG.random(2000) < 0.3, np.nan, X[:, 0])})
+    model = VAERegressor(**SMALL).fit(frame, targets)
+    assert model.n_outputs_ == 2
+    assert model.predict(frame[:4]).shape == (4, 2)
+    assert model.predict_interval(frame[:4]).shape == (4, 2, 2)
+    assert model.sample(frame[:4], 3).shape == (3, 4, 2)
+    assert np.isfinite(model.log_prob(frame[:4], targets[:4], num_samples=50).values).all()
+
+
+@pytest.mark.thorough
+def test_a_positive_target_stays_positive():
+    model = VAERegressor(**SMALL, likelihood="lognormal").fit(X, np.exp(Y))
+    assert (model.sample(X[:20], 10) > 0).all()
+    assert (model.predict(X[:20]) > 0).all()
+
+
+@pytest.mark.thorough
+def test_an_interrupted_run_is_resumed(tmp_path):
+    whole = VAERegressor(**{**SMALL, "max_epochs": 3}).fit(X, Y)
+    VAERegressor(**SMALL).fit(X, Y, checkpoint=tmp_path)
+    resumed = VAERegressor(**{**SMALL, "max_epochs": 3}).fit(X, Y, checkpoint=tmp_path)
+    np.testing.assert_array_equal(resumed.predict(X[:5]), whole.predict(X[:5]))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "the target y is None"),
+        (Y[:10], "y has 10 rows, but X has 2,000"),
+        (np.full(2000, np.nan), "y has no column to learn from"),
+        (np.ones(2000), "y has no column to learn from"),
+        (np.array(["a", "b"])[(Y > 0).astype(int)], "cannot be 'gaussian'"),
+        (np.where(np.arange(2000) == 3, np.inf, Y), "infinity is not allowed"),
+    ],
+    ids=["none", "short", "unlabeled", "constant", "text", "infinite"],
+)
+def test_targets_that_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        VAERegressor(**SMALL).fit(X, y)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [VAERegressor(hidden=(), max_epochs=60, learning_rate=0.05, num_samples=2, validation_fraction=0, progress=False)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": "repeated rows are visited in another order",
+    },
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
