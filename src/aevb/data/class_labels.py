@@ -32,7 +32,7 @@ def read_labels(y: Any, num_rows: int, classes: Any = None) -> tuple[np.ndarray,
         raise ValueError(f"y has {len(values):,} rows, but X has {num_rows:,}. Give a label for each row, -1 for none.")
     is_known = np.array([not (isinstance(value, int | float) and value == UNLABELED) for value in values], bool)
     known = values[is_known]
-    if not len(known):
+    if not len(known) and classes is None:
         raise ValueError("y: all rows are unlabeled (-1). Give some labels, or use VAE, which needs none.")
     if classes is None:
         classes = np.unique(np.array(known.tolist()))

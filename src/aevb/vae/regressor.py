@@ -10,6 +10,8 @@ from sklearn.exceptions import DataConversionWarning
 
 from aevb.arguments import check_parameter
 from aevb.data.frames import TableFormat, is_frame
+from aevb.data.frames.parts import take_rows
+from aevb.data.frames.values_frame import ValuesFrame
 from aevb.data.given import GivenData, as_frame, check_lengths, naming
 from aevb.data.reading import set_table_columns
 from aevb.data.request import DataRequest
@@ -256,6 +258,10 @@ class VAERegressor(RegressorMixin, InputMethods):
             if targets.left_out:
                 raise ValueError(f"X: the target {targets.left_out[0].name!r} is {targets.left_out[0].reason}.")
             rows = targets.encode(frame)
+            is_known = ~np.isnan(rows).all(axis=1)
+            if not is_known.all():  # rows without a target are not used: they have no say in the format
+                targets = TableFormat.learn(_some_rows(frame, is_known), self.likelihood)
+                rows = targets.encode(frame)
         check_lengths(length, len(rows))
         return targets, rows
 
@@ -276,3 +282,10 @@ class VAERegressor(RegressorMixin, InputMethods):
         regressor._has_one_target = list(model.format.names) == ["y"]
         regressor.model_, regressor._optimizer_state, regressor._stream = model, optimizer_state, Stream()
         return regressor
+
+
+def _some_rows(frame, is_kept):
+    """Return some rows of a frame of targets."""
+    if isinstance(frame, ValuesFrame):
+        return ValuesFrame({name: values[is_kept] for name, values in frame.arrays.items()})
+    return frame[is_kept] if isinstance(frame, np.ndarray) else take_rows(frame, np.flatnonzero(is_kept))

@@ -1,0 +1,66 @@
+"""`aevb fit --target` and `aevb predict`."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from aevb.cli import run
+
+RNG = np.random.default_rng(0)
+SMALL = ["--hidden", "8", "--max-epochs", "1", "--optimizer", "sgd", "--quiet"]
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    age, sex = RNG.normal(40, 10, 200), RNG.choice(["F", "M"], 200)
+    income = 100 + age + 5 * RNG.normal(size=200)
+    with open("people.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "sex", "income"])
+        for number, row in enumerate(zip(age, sex, income, strict=True)):
+            writer.writerow([f"{row[0]:.3f}", row[1] if number % 3 else "", f"{row[2]:.3f}"])
+    return tmp_path
+
+
+def predicted(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.thorough
+def test_numbers_are_predicted_by_a_regressor(people):
+    assert run(["fit", "people.csv", "--target", "income", "--num-samples", "2", *SMALL]) == 0
+    assert json.loads((people / "runs/people/metrics.json").read_text())["estimator"] == "VAERegressor"
+    assert run(["predict", "runs/people", "people.csv", "--quiet"]) == 0
+    rows = predicted("runs/people/predictions.csv")
+    assert len(rows) == 200
+    assert all(float(row["income_low"]) <= float(row["income_high"]) for row in rows)
+
+
+@pytest.mark.thorough
+def test_labels_are_predicted_by_a_classifier(people):
+    assert run(["fit", "people.csv", "--target", "sex", "--latent-dim", "2", *SMALL]) == 0
+    assert json.loads((people / "runs/people/metrics.json").read_text())["estimator"] == "VAEClassifier"
+    assert run(["predict", "runs/people", "people.csv", "--output", "out.csv", "--quiet"]) == 0
+    rows = predicted("out.csv")
+    assert {row["sex"] for row in rows} <= {"F", "M"}
+    assert float(rows[0]["p(F)"]) + float(rows[0]["p(M)"]) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "people.csv", "--target", "incom"], "Did you mean 'income'?"),
+        (["fit", "people.csv", "--target", "income", "--learner", "mcem"], "VAERegressor has no such argument"),
+        (["fit", "people.csv", "--target", "income", "--label-column", "sex"], "cannot be combined with --target"),
+        (["fit", "missing.csv", "--target", "income"], "--target needs a"),
+        (["fit", "people.csv", "--conditional"], "In Python"),
+    ],
+)
+def test_what_is_refused(people, capsys, arguments, message):
+    assert run(arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not (people / "runs").exists()
