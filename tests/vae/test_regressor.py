@@ -7,6 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aevb import VAERegressor, load
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*k-hat is above")
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (2000, 2))
 SIDE = RNG.choice([-1.0, 1.0], 2000)  # two modes, whose distance and width depend on x

@@ -62,7 +62,7 @@ def check_encoder(model: FittedModel, requested: str, instead: str) -> None:
 
 def log_likelihood(
     model: FittedModel,
-    X: np.ndarray,
+    X: Any,
     *,
     method: str = "importance",
     num_samples: int = 1000,

@@ -27,9 +27,9 @@ class LabelModel(AbstractGenerativeModel):
     """
 
     conditional: GenerativeModel
-    labels: dist.Categorical
+    labels: Any
 
-    def __init__(self, conditional: GenerativeModel, labels: dist.Categorical):
+    def __init__(self, conditional: GenerativeModel, labels: Any):
         self.conditional, self.labels = conditional, labels
 
     @property
@@ -56,7 +56,7 @@ class LabelNetwork(eqx.Module):
 
     network: Network
 
-    def __call__(self, x: Any) -> dist.Categorical:
+    def __call__(self, x: Any) -> Any:
         """Return q(y|x)."""
         return dist.Categorical(logits=self.network(jnp.asarray(x)), validate_args=False)
 
@@ -76,7 +76,7 @@ class LabelEncoder(eqx.Module):
         """Return q(z|x, y)."""
         return self.latent(x)
 
-    def labels(self, x: Any) -> dist.Categorical:
+    def labels(self, x: Any) -> Any:
         """Return q(y|x)."""
         x = Datapoint.of(x)
         return self.label(x.values if x.observed is None else x._replace(given=None))

@@ -47,7 +47,7 @@ class Stream:
 _LEARNER_ARGUMENTS = ("learner", "estimator", "num_samples", "optimizer", "forgetting")
 
 
-def learn_batch(stream: Stream, design: Design, model: FittedModel, X: np.ndarray, optimizer_state: Any) -> tuple:
+def learn_batch(stream: Stream, design: Design, model: FittedModel, X: Any, optimizer_state: Any) -> tuple:
     """Learn one batch (n, D) in one pass.
 
     Args:
