@@ -41,7 +41,8 @@ def marginal_label(estimator: Callable[..., Terms], classification: float = 0.0,
         weights = jnp.where(is_known, label, jnp.exp(log_q))
         each = jax.vmap(lambda one: estimator(generative, recognition, Datapoint(x.values, x.observed, one), epsilon))
         of_labels = each(jnp.eye(K, dtype=label.dtype))
-        bound, *parts = (None if term is None else jnp.sum(weights * term) for term in of_labels)
+        bound = jnp.sum(weights * of_labels.lower_bound)
+        parts = (None if term is None else jnp.sum(weights * term) for term in of_labels[1:])
         divergence = jnp.sum(weights * (jnp.where(is_known, 0, log_q) - log_p))  # of q(y|x), or of the label, from p(y)
         scale = jnp.where(is_known, 1 / visits, 1.0)
         more = jnp.where(is_known, classification * jnp.sum(label * log_q), 0) if classification else 0.0

@@ -131,7 +131,7 @@ class Design:
             sizes = self.data_dim, self.latent_dim, a.hidden_widths
             models = assemble(sizes, self.likelihood, a.activation, self.units, init, key, network=a.network, **own)
         if self.labels is not None:
-            models = with_labels(models, np.float32(self.labels.shares), jax.random.fold_in(key, 1), init)
+            models = with_labels(models, np.asarray(self.labels.shares, np.float32), jax.random.fold_in(key, 1), init)
         if rows is not None:
             models = start_linear(models, np.asarray(rows), weights, **self._start_options)
         if a.prior in PRIORS and form_of(models[0].prior) is None:
