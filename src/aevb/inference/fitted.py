@@ -12,6 +12,7 @@ from aevb.inference.fitted_files import load_fitted, save_fitted
 from aevb.inference.summary import Summary, summarize
 from aevb.models import Posterior
 from aevb.models.compilation import compiled
+from aevb.models.own_arrays import with_own_arrays
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,8 +149,9 @@ class FittedPosterior:
             if self.details.predict is None:
                 raise ValueError("function: is needed, because the model is a density and cannot be drawn from.")
             return jax.tree.map(np.asarray, self.details.predict(key, draws))
-        found = jax.jit(jax.vmap(function))(draws, jax.random.split(key, num_samples))
-        return jax.tree.map(np.asarray, found)
+        with jax.enable_x64(jax.tree.leaves(draws)[0].dtype == np.float64):  # as in the fit: float32 may give NaN
+            found = jax.jit(jax.vmap(with_own_arrays(function)))(draws, jax.random.split(key, num_samples))
+            return jax.tree.map(np.asarray, found)
 
     def summary(self) -> Summary:
         """Return mean, standard deviation and quantiles of each number, and r-hat and effective draws of chains."""
