@@ -7,7 +7,7 @@ import numpyro.distributions as dist
 import pytest
 from numpyro.distributions import transforms
 from numpyro.distributions.batch_util import promote_batch_shape
-from scipy import stats
+from scipy import integrate, stats
 from scipy.special import digamma, expit, gammaln
 
 from aevb.distributions import Columns, Levels, LogMeanNegativeBinomial, LogRatePoisson, OrderedLevels, observe
@@ -286,6 +286,30 @@ def test_places_must_cover_the_row():
         Columns([numbers], [(0, 1, 2)])
 
 
+def mean_of_exponential(loc, shift):
+    """E[exp(shift + u / 2)], u normal with the scale of VECTOR, and moved to 5 where it is larger."""
+    u = stats.norm(loc, np.exp(0.2))
+    value, _ = integrate.quad(lambda x: np.exp(shift + min(x, 5.0) / 2) * u.pdf(x), -10, 15, points=[5.0])
+    return value
+
+
+@pytest.mark.float64
+def test_the_best_guess_of_a_skewed_column_is_its_mean_and_of_ordered_levels_their_median():
+    skewed = dist.Normal(jnp.array([0.3]), 0.4).to_event(1)
+    to_units = transforms.ComposeTransform(
+        [transforms.AffineTransform(jnp.array([1.0]), jnp.array([0.5])), transforms.ExpTransform()]
+    )
+    ordered = OrderedLevels(jnp.zeros(1), jnp.array([[-0.3, 0.1]])).to_event(1)  # the last is the most probable
+
+    row = jax.jit(lambda p: p.row_from_statistics(p.statistics()))(
+        Columns([skewed, ordered], [(0,), (1,)], [to_units, None])
+    )
+
+    mean = stats.lognorm(0.5 * 0.4, scale=np.exp(1 + 0.5 * 0.3)).mean()
+    np.testing.assert_allclose(row, [(np.log(mean) - 1) / 0.5, 1], rtol=1e-10)
+    assert ordered.base_dist.mode[0] == 2
+
+
 @pytest.mark.float64
 def test_statistics_average_over_draws_of_z_and_become_a_row():
     """Averages of means and of probabilities are those of the mixture; the row is its best guess."""
@@ -299,12 +323,15 @@ def test_statistics_average_over_draws_of_z_and_become_a_row():
     assert p.sizes == (1, 1, 4, 2, 1)
     count, number, first, second, _ = map(np.asarray, p.by_column(average))
     np.testing.assert_allclose(count, [(np.exp(0.9) + np.exp(1.9)) / 2], rtol=1e-10)
-    np.testing.assert_allclose(number, [1.1], rtol=1e-10)
+    mean = np.mean([mean_of_exponential(loc, 1.0) for loc in (0.1, 2.1)])
+    np.testing.assert_allclose(number, [mean], rtol=3e-3)  # 20 points, and a kink at the limit
     shifted = np.exp(LOGITS[0] + [5, 0, 0, 0])
     np.testing.assert_allclose(first, (exact_levels()[0] + shifted / shifted.sum()) / 2)
     np.testing.assert_allclose([first.sum(), second.sum()], 1)
     row = jax.jit(p.row_from_statistics)(average)
-    np.testing.assert_allclose(row, [np.round((np.exp(0.9) + np.exp(1.9)) / 2), 1.1, np.argmax(first), 0, -0.3])
+    counts, last = np.round((np.exp(0.9) + np.exp(1.9)) / 2), mean_of_exponential(-0.3, 2.0)
+    expected = [counts, (np.log(mean) - 1) / 0.5, np.argmax(first), 0, (np.log(last) - 2) / 0.5]
+    np.testing.assert_allclose(row, expected, atol=1e-2)
     assert one["mode"][2] == 2  # another level than that of the mixture
     assert row[2] == 0
 

@@ -212,6 +212,7 @@ def test_features_say_what_each_entry_is_and_nothing_of_missing_ones():
     count = [(np.log1p(ROW[order[f]]) - COLUMNS[order[f]].loc) / COLUMNS[order[f]].scale
              for f in ("negative-binomial", "poisson")]  # fmt: skip
     binary, category, level = (ROW[order[family]] for family in ("bernoulli", "categorical", "ordinal"))
+    numbers = [np.clip(u, -2, 2) + np.sign(u) * np.log1p(max(abs(u) - 2, 0)) for u in numbers]
     cells, position = COLUMNS[order["histogram"]], ROW[order["histogram"]]
     below = np.exp(cells.start)[: int(position) + 1].sum() + position % 1 * np.exp(cells.start)[int(position) + 1]
     expected = [*numbers, *count, 2 * binary - 1, *(np.arange(5) == category)]
@@ -231,6 +232,12 @@ def test_features_say_what_each_entry_is_and_nothing_of_missing_ones():
         assert len(changed) == {"ordinal": 2, "free-ordinal": 2, "histogram": 2}.get(one.family, 1)
         assert (masked[changed] == 0).all()
         np.testing.assert_array_equal(masked[len(found) :], observed)
+
+
+def test_outliers_grow_with_the_logarithm_only():
+    columns = tuple(Column(f"x{number}", "gaussian") for number in range(4))
+    found = features(np.array([1.5, -2.0, 3.0, -1e6]), columns, has_missing=False)
+    np.testing.assert_allclose(found, [1.5, -2.0, 2 + np.log(2), -2 - np.log(1e6 - 1)], rtol=1e-5)
 
 
 def test_a_complete_row_needs_no_mask():
@@ -286,7 +293,7 @@ def test_all_families_can_be_averaged_over_draws_of_the_weights():
     @jax.jit
     def of(generative):
         model = BayesianGenerativeModel(generative, num_draws=3)
-        alone = jax.vmap(lambda theta: theta.log_likelihood(ROW, np.ones(2)))(model._draws())
+        alone = jax.vmap(lambda theta: theta.log_likelihood(ROW, np.ones(2)))(model.draws())
         p = model.decoder(np.ones(2))
         return p.log_prob(ROW), jax.nn.logsumexp(alone) - np.log(3), p.sample(jax.random.key(0))
 

@@ -10,10 +10,13 @@ import numpy as np
 from jax import Array
 from numpyro.distributions import Distribution, Independent, StudentT, constraints
 from numpyro.distributions.batch_util import promote_batch_shape
-from numpyro.distributions.transforms import Transform
+from numpyro.distributions.transforms import AffineTransform, Transform
 
 from aevb.distributions.histogram import FromCells, Histogram
 from aevb.distributions.levels import AbstractLevels
+
+NUM_POINTS = 20  # of the quadrature of a mean
+REACH = 5.0  # standard deviations of a column; larger numbers are not expected in a mean
 
 
 class Columns(Distribution):
@@ -152,15 +155,16 @@ class Columns(Distribution):
         r"""Return the expectations that describe a row, (..., S): means, and probabilities of levels.
 
         Column by column: the mean of the stored number, of the count or of a binary variable, or the probabilities of
-        all levels. Being expectations, they can be averaged over z,
+        all levels. Where T is not linear, it is the mean in the user's units, by quadrature over the stored numbers
+        within five of their units. Being expectations, they can be averaged over z,
 
         .. math:: E[f(x)|y] \approx \frac{1}{L} \sum_l E[f(x) | z^{(l)}], \quad z^{(l)} \sim p(z | y)
 
         and the average is what :meth:`row_from_statistics` takes. Codes of levels and modes must not be averaged.
         """
         pieces: list[Any] = [None] * self.event_shape[0]
-        for block, places in zip(self.blocks, self.places, strict=True):
-            values = block.probabilities if _has_levels(block) else _expectation(block)[..., None]  # (..., d, K)
+        for block, places, transform in zip(self.blocks, self.places, self.transforms, strict=True):
+            values = block.probabilities if _has_levels(block) else _mean_in_units(block, transform)  # (..., d, K)
             for number, place in enumerate(places):
                 pieces[place] = values[..., number, : self.sizes[place]]
         return jnp.concatenate(pieces, axis=-1)
@@ -172,15 +176,19 @@ class Columns(Distribution):
     def row_from_statistics(self, statistics: Array) -> Array:
         """Return the row that statistics (..., S), or averages of them, stand for, (..., D): a single best guess.
 
-        It holds the means of numbers, the nearest whole numbers for counts and binary columns, and the codes of the
-        most probable levels. For a column that is stored as a logarithm or as log odds, it is the mean of these, which
-        lies near the median in the user's units.
+        It holds what has the least expected error: the stored numbers of the means of numbers (squared error), the
+        nearest whole numbers for counts and binary columns, the medians of ordered levels (distance of ranks), and the
+        most probable of the others (share of errors).
         """
         pieces, values = self.by_column(statistics), list[Any](self.event_shape[0] * [statistics])
-        for block, places in zip(self.blocks, self.places, strict=True):
+        for block, places, transform in zip(self.blocks, self.places, self.transforms, strict=True):
+            found = [_guess(block, number, pieces[place]) for number, place in enumerate(places)]
+            found = jnp.stack([jnp.asarray(value, statistics.dtype) for value in found], axis=-1)
+            if _is_curved(block, transform):
+                found = transform.inv(found)
             for number, place in enumerate(places):
-                values[place] = _guess(block, number, pieces[place])
-        return jnp.stack([jnp.asarray(value, statistics.dtype) for value in values], axis=-1)
+                values[place] = found[..., number]
+        return jnp.stack(values, axis=-1)
 
     # ---- layout ------------------------------------------------------------------------------------------------------
 
@@ -242,13 +250,37 @@ def _expectation(block):
     return block.expectation if isinstance(block, Histogram) else block.mean
 
 
+def _is_curved(block, transform):
+    """Whether a mean in the user's units is not that of the stored numbers; those with cells have their own rule."""
+    return not (transform is None or isinstance(transform, AffineTransform) or isinstance(block, Histogram))
+
+
+def _mean_in_units(block, transform):
+    r"""Return :math:`E[T(u)]` where T is curved and u a normal variable, else the mean of u, (..., d, 1).
+
+    The expectation of an exponential depends on how far out it is taken: a little too much variance, and it lies beyond
+    all data. Numbers further out than any that are likely to be observed are therefore moved to the limit.
+    """
+    if not _is_curved(block, transform):
+        return _expectation(block)[..., None]
+    points, weights = np.polynomial.hermite_e.hermegauss(NUM_POINTS)
+    points = points.reshape(-1, *[1] * jnp.ndim(block.mean))
+    u = jnp.clip(block.loc + block.scale * points, -REACH, REACH)  # (P, ..., d)
+    return jnp.tensordot(weights / weights.sum(), jnp.asarray(transform(u)), 1)[..., None]
+
+
 def _guess(block, number, statistics):
-    """Return the stored number that the statistics of one of the entries of a block stand for."""
+    """Return the number that the statistics of one of the entries of a block stand for."""
     if _has_levels(block):
-        return jnp.argmax(statistics, axis=-1)
+        return _median(statistics) if block.is_ordered else jnp.argmax(statistics, axis=-1)
     if isinstance(block, Histogram):
         return jnp.asarray(FromCells(block.edges[number : number + 1]).inv(statistics))[..., 0]
     return jnp.round(statistics[..., 0]) if block.support.is_discrete else statistics[..., 0]
+
+
+def _median(probabilities):
+    """Return the first code at which the sum of the probabilities reaches one half."""
+    return jnp.sum(jnp.cumsum(probabilities, axis=-1) < 0.5 - 1e-6, axis=-1)
 
 
 @promote_batch_shape.register

@@ -67,7 +67,7 @@ def describe(model: FittedModel) -> dict[str, Any]:
     return {
         **arguments,
         "latent_dim": model.latent_dim,
-        "hidden": [int(width) for width in model.arguments.hidden_widths],
+        "hidden": [int(width) for width in model.arguments.hidden_for(is_table=model.is_table)],
         "likelihood": model.likelihood,
         "data_dim": model.matrix.num_columns,
         "learner_name": model.learner.title,

@@ -106,6 +106,11 @@ class Design:
         return self.given.prior or self.labels is not None
 
     @property
+    def hidden(self) -> tuple[int, ...]:
+        """The widths of the hidden layers."""
+        return self.arguments.hidden_for(is_table=bool(self.columns))
+
+    @property
     def kind(self) -> type[Ascent]:
         """The class of the learner."""
         return learner_kind(self.arguments.learner, self.arguments.amortized)
@@ -125,10 +130,10 @@ class Design:
         }
         init = "glorot" if a.init == AUTO else a.init
         if self.columns:
-            shape = self.latent_dim, a.hidden_widths, a.activation, a.posterior, self.has_missing, a.network
+            shape = self.latent_dim, self.hidden, a.activation, a.posterior, self.has_missing, a.network
             models: tuple[Any, Any] = assemble_table(self.columns, shape, init, key, **own)
         else:
-            sizes = self.data_dim, self.latent_dim, a.hidden_widths
+            sizes = self.data_dim, self.latent_dim, self.hidden
             models = assemble(sizes, self.likelihood, a.activation, self.units, init, key, network=a.network, **own)
         if self.labels is not None:
             models = with_labels(models, np.asarray(self.labels.shares, np.float32), jax.random.fold_in(key, 1), init)
@@ -157,7 +162,7 @@ class Design:
         """Return the same, after refusing networks that are too large, and parts that do not match."""
         a = self.arguments
         if a.encoder is None and a.decoder is None:
-            check_memory(self.data_dim, self.latent_dim, a.hidden_widths)
+            check_memory(self.data_dim, self.latent_dim, self.hidden)
         models = self.models(key, rows, weights)
         if models[1] is None or a.own_parts:
             estimator = sgvb_a if a.estimator == "sgvb-b" else ESTIMATORS[a.estimator]

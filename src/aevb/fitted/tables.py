@@ -15,9 +15,9 @@ from jax import Array, lax
 
 from aevb.arguments import check_parameter
 from aevb.fitted.model import FittedModel
-from aevb.inference.importance import propose_pool
+from aevb.inference.importance import DEFENSIVE, propose_pool
 from aevb.inference.pareto import pareto_k_hat
-from aevb.models import Datapoint
+from aevb.models import BayesianGenerativeModel, Datapoint
 from aevb.models.compilation import compiled
 from aevb.tasks.conditional import Completion, in_batches
 from aevb.tasks.observations import Missing, entry_log_probs
@@ -46,8 +46,9 @@ def impute(
     .. math:: E[f(x_m) | x_o] \approx \sum_l w_l\, E[f(x_m) | z^{(l)}], \quad
         w_l \propto \frac{p(x_o | z^{(l)})\, p(z^{(l)})}{r(z^{(l)})}, \quad z^{(l)} \sim r
 
-    where r is a mixture of the encoder's q(z|x_o) and the prior. Numbers are filled in with their expectation, labels
-    with the most probable one (Mattei and Frellsen, "MIWAE", 2019, section 3.2).
+    where r is a mixture of the encoder's q(z|x_o) and the prior. Numbers are filled in with their expectation, ordered
+    labels with their median, others with the most probable one (Mattei and Frellsen, "MIWAE", 2019, section 3.2). After
+    full variational Bayes, draws of the weights are weighted in the same way.
 
     Args:
         model: A model of a table.
@@ -69,13 +70,12 @@ def impute(
     if not has_holes.any():
         return found
     options = {"num_samples": max(num_samples or NUM_SAMPLES, num_draws), "num_draws": num_draws}
-    encodes_missing = model.format.encodes_missing
-    observed = observed_models((model.generative, model.recognition), Missing())
-    models = ((model.generative, model.recognition) if encodes_missing else observed), model.generative
+    options["encodes_missing"] = model.format.encodes_missing
+    models = model.generative, model.recognition
     with ShareDone(progress, "imputing") as bar:
 
         def of_batch(x, keys):
-            return _complete(models, x, keys, encodes_missing=encodes_missing, **options)
+            return _complete(models, x, keys, **options)
 
         guess, std, draws = in_batches(of_batch, X[has_holes], model.key(random_state), bar.update)
     holes = is_missing[has_holes]
@@ -88,27 +88,56 @@ def impute(
 @compiled("num_samples", "num_draws", "encodes_missing")
 def _complete(models, x, keys, *, num_samples, num_draws, encodes_missing):
     """Return a best guess of each row, standard deviations (N, D), and draws (N, num_draws, D)."""
-    (generative, recognition), whole = models
+    whole, recognition = models
+    num_members = whole.num_draws if isinstance(whole, BayesianGenerativeModel) else 1
+    num_samples = -(-num_samples // num_members)  # of each
 
     def of_row(row):
         y, key = row
         key_pool, key_choice, key_x = jax.random.split(key, 3)
         x = Datapoint(jnp.where(jnp.isnan(y), 0, y), ~jnp.isnan(y)) if encodes_missing else y
-        q = None if recognition is None else recognition(x)
-        z, log_weights = propose_pool(generative, q, x, key_pool, num_samples)
+
+        def of_member(member):
+            pair = (member, recognition) if encodes_missing else observed_models((member, recognition), Missing())
+            q = None if pair[1] is None else pair[1](x)
+            z, log_weights = propose_pool(pair[0], q, x, key_pool, num_samples, DEFENSIVE)
+            return z, log_weights, *jax.vmap(lambda z: _moments(member.decoder(z)))(z)
+
+        z, log_weights, *of_draws = _joined(_of_members(of_member, whole))
         weights = jax.nn.softmax(log_weights)
-        p = jax.vmap(whole.decoder)(z)  # a tree of (L, D)
-        of_draws = jax.vmap(lambda p: (p.statistics(), p.expectation, p.variance))(p)
         statistics, mean, second = (jnp.tensordot(weights, values, 1) for values in of_draws)
         second = second + jnp.tensordot(weights, (of_draws[1] - mean) ** 2, 1)
-        guess = whole.decoder(z[0]).row_from_statistics(statistics)
+        decoder = whole.mean.decoder if isinstance(whole, BayesianGenerativeModel) else whole.decoder
+        guess = decoder(z[0]).row_from_statistics(statistics)
         if not num_draws:  # which take most of the time to compile
             return guess, jnp.sqrt(second), guess[None]
         chosen = jax.random.categorical(key_choice, log_weights, shape=(num_draws,))
-        draws = jax.vmap(lambda z, key: whole.decoder(z).sample(key))(z[chosen], jax.random.split(key_x, num_draws))
-        return guess, jnp.sqrt(second), draws
+        keys = jax.random.split(key_x, num_draws)
+        draws = _of_members(
+            lambda member: jax.vmap(lambda z, key: member.decoder(z).sample(key))(z[chosen], keys), whole
+        )
+        return guess, jnp.sqrt(second), draws[chosen // num_samples, jnp.arange(num_draws)]
 
     return lax.map(of_row, (x, keys), batch_size=8)
+
+
+def _moments(p):
+    return p.statistics(), p.expectation, p.variance
+
+
+def _of_members(function, generative):
+    """Return a function of each model whose average a model is, (S, ...): of draws of its weights, or of itself.
+
+    The weights of a draw (theta, z) given y are those of z in the model with the weights theta.
+    """
+    if isinstance(generative, BayesianGenerativeModel):
+        return jax.vmap(function)(generative.draws())
+    return jax.tree.map(lambda array: array[None], function(generative))
+
+
+def _joined(of_members):
+    """Return arrays (S, L, ...) as (S L, ...)."""
+    return jax.tree.map(lambda array: array.reshape(-1, *array.shape[2:]), of_members)
 
 
 # ---- rows with some columns given ------------------------------------------------------------------------------------

@@ -105,10 +105,10 @@ def draw_from(parts: Sequence[Any], shares: Sequence[float], key: Array, num: in
     return z, jax.nn.logsumexp(log_parts, axis=0, b=(counts / num)[:, None])
 
 
-def propose_pool(generative, q, x: Any, key: Array, num: int) -> tuple[Array, Array]:
-    """Return `num` draws z (num, J) for one x, half from the prior and half from q(z|x) if it is given, and log w."""
+def propose_pool(generative, q, x: Any, key: Array, num: int, defensive: float = 0.5) -> tuple[Array, Array]:
+    """Return `num` draws z (num, J) for one x, this share from the prior and the others from q(z|x), and log w."""
     prior = generative.latent_distribution(x)
-    pool, log_mixture = draw_from([prior] if q is None else [prior, q], (1.0, 1.0), key, num)
+    pool, log_mixture = draw_from([prior] if q is None else [prior, q], (defensive, 1 - defensive), key, num)
     return pool, jax.vmap(lambda z: generative.log_joint(x, z))(pool) - log_mixture
 
 

@@ -20,6 +20,8 @@ from aevb.models.generative import GenerativeModel
 from aevb.models.recognition import RecognitionModel
 from aevb.networks import NETWORKS, Network
 
+TAPER = 2.0  # standard deviations up to which the encoder sees numbers as they are
+
 
 class TableDecoder(eqx.Module):
     r"""p(x|z) of the row of a table: independent columns, each with its own family.
@@ -120,7 +122,7 @@ def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
     counted = [columns[place] for place in layout["counts"][0]]
     loc, scale = (jnp.asarray([getattr(column, name) for column in counted], u.dtype) for name in ("loc", "scale"))
     parts = [
-        number,
+        _tapered(number),
         (jnp.log1p(count) - loc) / scale,
         2 * binary - 1,
         (category == layout["categories"][1]).astype(u.dtype),
@@ -135,6 +137,16 @@ def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
         return found
     seen = jnp.ones_like(values) if observed is None else observed.astype(u.dtype)
     return jnp.concatenate([found, seen], axis=-1)
+
+
+def _tapered(u):
+    """Return numbers unchanged up to two standard deviations, and growing with the logarithm beyond.
+
+    Otherwise the code of an outlier, extrapolated from those of other rows, can lie so far out that a few rows
+    determine the average bound.
+    """
+    beyond = jnp.maximum(jnp.abs(u) - TAPER, 0)
+    return jnp.clip(u, -TAPER, TAPER) + jnp.sign(u) * jnp.log1p(beyond)
 
 
 def num_features(columns: Sequence[Column], has_missing: bool) -> int:

@@ -104,7 +104,7 @@ class BayesianGenerativeModel(AbstractGenerativeModel):
 
     def log_likelihood(self, x: Any, z: Any) -> Array:
         """Return log p(x|z) for one x (D,) and one z (J,)."""
-        log_likelihoods = jax.vmap(lambda theta: theta.log_likelihood(x, z))(self._draws())
+        log_likelihoods = jax.vmap(lambda theta: theta.log_likelihood(x, z))(self.draws())
         return jax.nn.logsumexp(jax.nn.log_softmax(self._log_weights(z, *conditions(x))) + log_likelihoods)
 
     def _mixture_of_priors(self, *given):
@@ -117,15 +117,15 @@ class BayesianGenerativeModel(AbstractGenerativeModel):
     def _log_weights(self, z, *given):
         if isinstance(self.mean.prior, Distribution):
             return jnp.zeros(self.num_draws)
-        return jax.vmap(lambda theta: jnp.asarray(theta.prior(*given).log_prob(z)))(self._draws())
+        return jax.vmap(lambda theta: jnp.asarray(theta.prior(*given).log_prob(z)))(self.draws())
 
-    def _draws(self):
+    def draws(self) -> GenerativeModel:
         """Return the S models, stacked."""
         keys = jax.random.split(jax.random.key(0), self.num_draws)
         return jax.vmap(lambda key: self.transform(self.noise(key)))(keys)
 
     def _over_draws(self, function):
-        return promote_batch_shape(jax.vmap(function)(self._draws()))
+        return promote_batch_shape(jax.vmap(function)(self.draws()))
 
     def _mixture(self, log_weights, components):
         return dist.MixtureSameFamily(dist.Categorical(logits=log_weights), components, validate_args=False)

@@ -10,7 +10,7 @@ import numpy as np
 from aevb.arrays import filled, on_device
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import Design, initial_learning_rate
-from aevb.models import LIKELIHOODS, PriorForm, join, named_leaves, split
+from aevb.models import LIKELIHOODS, TABLE, PriorForm, join, named_leaves, split
 from aevb.persistence.description import FORMATS, ModelFileError, checked_document, describe
 from aevb.persistence.folder import blaming, checked_folder, read_folder, write_folder
 from aevb.settings import ESTIMATOR_SETTINGS, OWN_PARTS, SETTINGS, Arguments
@@ -168,7 +168,8 @@ def _filled(document, arguments, arrays, with_optimizer):
         return learner, state, parts | ({"optimizer": state.optimizer_state} if with_optimizer else {})
 
     # Shapes first: arguments that describe more than the file contains must not take memory or time.
-    depth, names = len(arguments.hidden_widths), {name.rpartition(".network.")[2] for name in arrays}
+    depth = len(arguments.hidden_for(is_table=likelihood == TABLE))
+    names = {name.rpartition(".network.")[2] for name in arrays}
     is_mlp = arguments.decoder is None and arguments.network == "mlp"
     if is_mlp and not names.issuperset(f"layers[{number}].weight" for number in range(depth + 1)):
         raise ModelFileError(f"the arguments describe {depth} hidden layers, but the arrays have a different number.")

@@ -153,7 +153,7 @@ def _batch_size(model):
 def _decoder(model):
     if model.arguments.decoder is not None:
         return f"your own decoder: {_name(model.arguments.decoder)}"
-    layers = ", ".join(map(str, model.arguments.hidden_widths)) or "none"
+    layers = ", ".join(map(str, model.arguments.hidden_for(is_table=model.is_table))) or "none"
     chosen = ", chosen from the data" if model.arguments.likelihood == "auto" else ""
     family = "a family for each column" if model.is_table else model.likelihood
     return f"{family}{chosen}; hidden layers {layers}, {model.arguments.activation}"

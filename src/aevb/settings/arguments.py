@@ -4,13 +4,16 @@ from typing import Any
 
 from aevb.settings.table import OWN_PARTS, SETTINGS
 
+HIDDEN, TABLE_HIDDEN = (500,), (200, 200)  # widths by default, of matrices and of tables
+LATENT_DIM, TABLE_LATENT_DIM = 2, 10
+
 
 class Arguments:
     """The arguments of an estimator as they were given, with defaults for the others; they cannot be changed.
 
     Example:
         >>> Arguments(latent_dim=5).latent_dim, Arguments().hidden
-        (5, (500,))
+        (5, None)
     """
 
     def __init__(self, **given: Any):
@@ -30,13 +33,30 @@ class Arguments:
         """Return an argument that only some estimators have."""
         return vars(self).get(name, default)
 
-    @property
-    def hidden_widths(self) -> tuple[int, ...]:
-        """The widths of the hidden layers, also if one number was given."""
+    def hidden_for(self, *, is_table: bool) -> tuple[int, ...]:
+        """Return the widths of the hidden layers, also if one number was given; by default, those for such data.
+
+        Example:
+            >>> Arguments().hidden_for(is_table=False), Arguments(hidden=50).hidden_for(is_table=True)
+            ((500,), (50,))
+        """
+        if self.hidden is None:
+            return TABLE_HIDDEN if is_table else HIDDEN
         try:
             return tuple(int(width) for width in self.hidden)
         except TypeError:
             return (int(self.hidden),)
+
+    def latent_dim_for(self, num_columns: int | None) -> Any:
+        """Return J as given, "auto" too; by default, that of a matrix, or of a table with this number of columns.
+
+        Example:
+            >>> [Arguments().latent_dim_for(number) for number in (None, 5, 50)]
+            [2, 5, 10]
+        """
+        if self.latent_dim is not None:
+            return self.latent_dim
+        return LATENT_DIM if num_columns is None else max(min(num_columns, TABLE_LATENT_DIM), LATENT_DIM)
 
     @property
     def own_prior(self) -> Any:

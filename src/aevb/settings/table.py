@@ -14,14 +14,15 @@ _PLACE = "Args: described in :mod:`aevb.settings`."
 
 SETTINGS: dict[str, Setting] = {
     "latent_dim": Setting(
-        2,
+        None,
         """
-        J, number of latent variables. ``"auto"``: 1, 2, 4, 8, ... are tried, each for up to 2,000 steps and on
-        the same held-out rows, until their bound stops improving by more than one standard error, or no more
-        latent variables become active; the smallest J within two standard errors of the best is used, and
-        training starts again with it. ``latent_dim_`` and ``latent_dim_search_`` contain the result. Each J is
-        compiled separately, which takes a few seconds in addition to its steps. It needs held-out rows and an
-        encoder, and does not work with your own networks or prior.
+        J, number of latent variables. None: 2; for a table whose columns are of different kinds or have missing
+        entries, 10, or as many as it has columns if they are fewer. ``"auto"``: 1, 2, 4, 8, ... are tried, each
+        for up to 2,000 steps and on the same held-out rows, until their bound stops improving by more than one
+        standard error, or no more latent variables become active; the smallest J within two standard errors of
+        the best is used, and training starts again with it. ``latent_dim_`` and ``latent_dim_search_`` contain
+        the result. Each J is compiled separately, which takes a few seconds in addition to its steps. It needs
+        held-out rows and an encoder, and does not work with your own networks or prior.
         """,
         int,
         choices=("auto",),
@@ -67,10 +68,11 @@ SETTINGS: dict[str, Setting] = {
         bool,
     ),
     "hidden": Setting(
-        (500,),
+        None,
         """
         Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
-        order. With ``likelihood="multinomial"`` only the encoder has hidden layers.
+        order. None: one of 500; for a table whose columns are of different kinds or have missing entries, two of
+        200. With ``likelihood="multinomial"`` only the encoder has hidden layers.
         """,
         int,
         low=1,

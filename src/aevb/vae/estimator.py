@@ -86,12 +86,12 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
 
     def __init__(
         self,
-        latent_dim=2,
+        latent_dim=None,
         *,
         likelihood="auto",
         missing="ignored",
         conditional=False,
-        hidden=(500,),
+        hidden=None,
         network="mlp",
         activation="gelu",
         posterior="gaussian",

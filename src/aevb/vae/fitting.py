@@ -20,6 +20,7 @@ from aevb.fitted.design import Design, initial_learning_rate
 from aevb.models import STANDARD, MatrixFormat, PriorForm, form_of
 from aevb.persistence import written_arguments
 from aevb.settings import SETTINGS, Arguments
+from aevb.settings.arguments import HIDDEN, LATENT_DIM
 from aevb.training import Feed, Resident, Trained, choose_step_size, train_on
 from aevb.training.budget import AUTO, MAX_STEPS, SMALL, Budget, batch_size_for, budget_for
 from aevb.training.checkpoint import Checkpoints, network_fingerprint, newest_about, optimizer_fingerprint
@@ -30,6 +31,7 @@ from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
 _LIKELIHOOD_LOG = logging.getLogger("aevb.likelihood")
 _TABLE_LOG = logging.getLogger("aevb.table")
 NEW_ARGUMENTS = ("network", "missing", "conditional")  # since checkpoints were first written
+FORMER_DEFAULTS = {"latent_dim": LATENT_DIM, "hidden": list(HIDDEN)}  # as earlier versions wrote them
 LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 
 
@@ -140,8 +142,10 @@ class Fitting:
 
     def _latent_dim(self, feed, checkpoints) -> tuple[int, list[dict]]:
         """Return J, as given or found by a search, and the rows of the search; a resumed run has searched before."""
-        if self.arguments.latent_dim != AUTO:
-            return int(self.arguments.latent_dim), []
+        table = self.data.table
+        latent_dim = self.arguments.latent_dim_for(None if table is None else len(table.model_columns))
+        if latent_dim != AUTO:
+            return int(latent_dim), []
         saved = _notes(checkpoints).get("search")
         search = self._search(feed) if saved is None else Search.restored(**saved)
         if checkpoints is not None:
@@ -285,6 +289,7 @@ def checkpoints_for(arguments: Arguments, feed: Feed, folder, every: float) -> C
     written, own_networks = written_arguments(arguments)
     for name in ("max_epochs", "progress"):
         del written[name]
+    written |= {name: value for name, value in FORMER_DEFAULTS.items() if written[name] is None}
     for name in NEW_ARGUMENTS:  # checkpoints of earlier versions do not have them
         if written[name] == SETTINGS[name].default:
             del written[name]

@@ -15,9 +15,14 @@ import { Prior } from "./prior.js";
  */
 /** @typedef {{ outputs: Float32Array, length: number }} TableLikelihood p(x|z) of several z */
 
+const TAPER = 2; // standard deviations up to which the encoder sees numbers as they are
+
 /** @type {Record<string, (u: number, level: number, column: ColumnFacts) => number>} What the encoder sees of x. */
 const FEATURES = {
-  numbers: (u) => u,
+  numbers(u) {
+    const size = Math.abs(u);
+    return Math.sign(u) * (Math.min(size, TAPER) + Math.log1p(Math.max(size - TAPER, 0)));
+  },
   counts: (u, _, { loc, scale }) => (Math.log1p(u) - loc) / scale,
   binary: (u) => 2 * u - 1,
   categories: (u, level) => (u === level ? 1 : 0),
