@@ -24,7 +24,7 @@ from aevb.tasks.observations import Missing, entry_log_probs
 from aevb.tasks.observed_models import observed_models
 from aevb.training.progress import ShareDone
 
-NUM_SAMPLES = 500  # of z for each row with missing entries
+NUM_SAMPLES = 250  # of z for each row with missing entries
 POOL = 20_000  # of z for rows with given columns; at least ten for each row that is drawn
 MAX_K_HAT = 0.7  # above, an importance-sampling estimate cannot be trusted
 
@@ -54,7 +54,7 @@ def impute(
         model: A model of a table.
         X: The rows.
         num_draws: Number of draws of the rows to return with the expectation.
-        num_samples: L; None for 500.
+        num_samples: L; None for 250.
         random_state: As in scikit-learn; None for the model's own.
         progress: Whether to show a progress bar.
 
