@@ -182,10 +182,10 @@ class Columns(Distribution):
         """
         pieces, values = self.by_column(statistics), list[Any](self.event_shape[0] * [statistics])
         for block, places, transform in zip(self.blocks, self.places, self.transforms, strict=True):
-            found = [_guess(block, number, pieces[place]) for number, place in enumerate(places)]
-            found = jnp.stack([jnp.asarray(value, statistics.dtype) for value in found], axis=-1)
-            if _is_curved(block, transform):
-                found = transform.inv(found)
+            guesses = [_guess(block, number, pieces[place]) for number, place in enumerate(places)]
+            found = jnp.stack([jnp.asarray(value, statistics.dtype) for value in guesses], axis=-1)
+            if transform is not None and _is_curved(block, transform):
+                found = jnp.asarray(transform.inv(found))
             for number, place in enumerate(places):
                 values[place] = found[..., number]
         return jnp.stack(values, axis=-1)

@@ -107,7 +107,7 @@ def _complete(models, x, keys, *, num_samples, num_draws, encodes_missing):
         weights = jax.nn.softmax(log_weights)
         statistics, mean, second = (jnp.tensordot(weights, values, 1) for values in of_draws)
         second = second + jnp.tensordot(weights, (of_draws[1] - mean) ** 2, 1)
-        decoder = whole.mean.decoder if isinstance(whole, BayesianGenerativeModel) else whole.decoder
+        decoder: Any = whole.mean.decoder if isinstance(whole, BayesianGenerativeModel) else whole.decoder
         guess = decoder(z[0]).row_from_statistics(statistics)
         if not num_draws:  # which take most of the time to compile
             return guess, jnp.sqrt(second), guess[None]
