@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from aevb.fitted.tables import _complete
+from aevb.fitted.imputation import _complete
 from aevb.models import BayesianGenerativeModel, Column, Datapoint, table_models
 from aevb.networks import initialize
 

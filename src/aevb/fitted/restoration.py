@@ -7,7 +7,7 @@ import numpy as np
 
 from aevb import tasks
 from aevb.errors import shown
-from aevb.fitted import tables
+from aevb.fitted import imputation
 from aevb.fitted.coding import reconstruct, sample
 from aevb.fitted.model import FittedModel
 from aevb.models import LIKELIHOODS
@@ -34,7 +34,7 @@ def impute(model: FittedModel, X: np.ndarray, *, random_state: Any = None, progr
         :class:`aevb.tasks.Completion`.
     """
     if model.is_table:
-        return tables.impute(model, X, random_state=random_state, progress=progress, **options)
+        return imputation.impute(model, X, random_state=random_state, progress=progress, **options)
     is_missing, dtype = np.isnan(X), result_type(model, X)
     with ShareDone(progress, "imputing") as bar:
         x, key = model.format.store(X)[0], model.key(random_state)

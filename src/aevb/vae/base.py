@@ -14,7 +14,7 @@ from aevb.data.frames import frame_of
 from aevb.data.given import encode_given
 from aevb.data.reading import column_names, read_matrix
 from aevb.files import check_path
-from aevb.fitted import FittedModel, tables
+from aevb.fitted import FittedModel, imputation
 from aevb.learners import Ascent, learner_kind
 from aevb.models import LIKELIHOODS, Datapoint
 from aevb.persistence import save_model
@@ -142,7 +142,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         """Return X as numbers, with grey levels in [0, 1], after checking the observed values and the options."""
         self._refuse_given("impute, denoise and the like")
         if self.model_.is_table:
-            check_options("impute", options, tables.impute, first=2)
+            check_options("impute", options, imputation.impute, first=2)
             return self._check_new_data(X)
         if LIKELIHOODS[self.model_.likelihood].counts:
             raise ValueError(
