@@ -66,10 +66,9 @@ def test_a_format_comes_back_from_its_description(format):
 
 
 def test_arguments_have_defaults_and_can_be_replaced():
-    arguments = Arguments(hidden=7, prior="mine")
+    arguments = Arguments(hidden=7, prior=object())
     assert arguments.hidden_for(is_table=False) == (7,)
     assert Arguments().hidden_for(is_table=False) == (500,)
-    arguments = Arguments(hidden=7, prior=object())
     assert arguments.own_parts == ["prior"]
     assert Arguments(prior="mixture").own_parts == []
     assert arguments.replaced(latent_dim=9).latent_dim == 9

@@ -4,7 +4,7 @@ from typing import Any
 
 from aevb.settings.table import OWN_PARTS, SETTINGS
 
-HIDDEN, TABLE_HIDDEN = (500,), (200, 200)  # widths by default, of matrices and of tables
+HIDDEN = TABLE_HIDDEN = (500,)  # widths by default, of matrices and of tables
 LATENT_DIM, TABLE_LATENT_DIM = 2, 10
 
 

@@ -71,8 +71,7 @@ SETTINGS: dict[str, Setting] = {
         None,
         """
         Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
-        order. None: one of 500; for a table whose columns are of different kinds or have missing entries, two of
-        200. With ``likelihood="multinomial"`` only the encoder has hidden layers.
+        order. None: one of 500. With ``likelihood="multinomial"`` only the encoder has hidden layers.
         """,
         int,
         low=1,
