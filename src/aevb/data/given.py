@@ -53,7 +53,7 @@ def learn_given(y: Any, name: str = "y", kinds: Any = "auto") -> tuple[TableForm
     Example:
         >>> format, rows = learn_given(["cat", "dog", "cat", "cow"])
         >>> format.columns[0].kind, rows.ravel().tolist()
-        ('categorical', [0.0, 1.0, 0.0, 2.0])
+        ('categorical', [0.0, 2.0, 0.0, 1.0])
     """
     frame = as_frame(y, name)
     with naming(name):

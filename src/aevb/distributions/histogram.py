@@ -34,10 +34,10 @@ class Histogram(dist.Distribution):
 
     Example:
         >>> p = Histogram(jnp.log(jnp.array([[0.1, 0.3, 0.4, 0.2]])), edges=((0.0, 1.0, 5.0),))
-        >>> jnp.exp(p.log_prob(jnp.array([1.25]))).round(3).tolist()  # a quarter of the way from 1 to 5
+        >>> print(jnp.exp(p.log_prob(jnp.array([1.25]))).round(3))  # a quarter of the way from 1 to 5
         [0.4]
-        >>> p.expectation.round(3).tolist(), p.mean.round(3).tolist()  # 0.1 (-1) + 0.3 (0.5) + 0.4 (3) + 0.2 (6)
-        ([2.45], [1.362])
+        >>> print(f"{p.expectation[0]:.3f}, {p.mean[0]:.3f}")  # 0.1 (-1) + 0.3 (0.5) + 0.4 (3) + 0.2 (6)
+        2.450, 1.362
     """
 
     arg_constraints = {"logits": constraints.real_vector}

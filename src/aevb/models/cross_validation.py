@@ -67,7 +67,7 @@ def is_clearly_better(
 
     Example:
         >>> rows = np.random.default_rng(0).normal(3.0, 1.0, size=(50, 1))
-        >>> is_clearly_better(2.5, 4.0, rows, lambda mean, train, test: -((test[:, 0] - mean) ** 2))
+        >>> is_clearly_better(3.0, 4.5, rows, lambda mean, train, test: -((test[:, 0] - mean) ** 2))
         True
     """
     gains = np.concatenate(

@@ -53,7 +53,8 @@ class Gaussian(NamedTuple):
 
     def log_det(self) -> float:
         """Return log |F|."""
-        return float(np.log(np.abs(self.factor)).sum() if self.is_diagonal else np.linalg.slogdet(self.factor)[1])
+        with np.errstate(divide="ignore"):  # a factor of zero: a log joint without a maximum, which is reported later
+            return float(np.log(np.abs(self.factor)).sum() if self.is_diagonal else np.linalg.slogdet(self.factor)[1])
 
     def log_prob_of_noise(self, epsilon: np.ndarray) -> np.ndarray:
         """Return log q at the points of this noise, (S,)."""

@@ -115,7 +115,7 @@ class ColumnFormat:
         return self.column.stored(values)
 
     def decode(
-        self, stored: np.ndarray, kept: Cells | None = None, *, is_new: bool = True
+        self, stored: np.ndarray, kept: Cells | None = None, *, is_new: bool = True, is_observed: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return values (n,) as in :class:`~aevb.data.frames.cells.Cells`, and which are missing.
 
@@ -123,6 +123,7 @@ class ColumnFormat:
             stored: (n,), NaN where missing.
             kept: Entries that are returned unchanged where they are observed.
             is_new: Whether they are new entries, which get as many decimals as those in training, and their range.
+            is_observed: Whether they are entries of the user's data, which may lie outside of that range.
         """
         missing = np.isnan(stored)
         if self.column.family in LABELS:
@@ -134,10 +135,10 @@ class ColumnFormat:
         else:
             values = numbers_of(self.column, np.where(missing, 0.0, stored), self.low, self.high)
             if self.is_whole or self.column.family in COUNTS:
-                values = np.clip(np.rint(values), self.low, self.high)
+                values = np.rint(values) if is_observed else np.clip(np.rint(values), self.low, self.high)
             else:
                 values = without_rounding_error(values, self.high - self.low)
-                if is_new and self.decimals is not None:
+                if is_new and not is_observed and self.decimals is not None:
                     values = np.clip(np.round(values, self.decimals), self.low, self.high)
             if self.storage.group in TIMES:
                 values = values.astype(np.int64) * self.step + self.origin

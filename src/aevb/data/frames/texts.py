@@ -26,7 +26,7 @@ def entry_texts(table: TableFormat, stored: np.ndarray) -> dict[str, list[str]]:
 
 
 def _texts(column: ColumnFormat, stored):
-    values, missing = column.decode(stored)
+    values, missing = column.decode(stored, is_observed=True)
     if column.storage.group in TIMES:
         ticks = times(column.storage, values, missing)
         unit = "D" if column.storage.unit == "D" else "s"
