@@ -1,4 +1,7 @@
-"""Variables drawn one after the other, each given the previous ones: the levels of a hierarchy."""
+"""Variables drawn one after the other, each given the previous ones: the levels of a hierarchy.
+
+Paper: §7.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any

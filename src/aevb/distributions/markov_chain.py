@@ -1,4 +1,7 @@
-"""Variables in a sequence, each given the previous one."""
+"""Variables in a sequence, each given the previous one.
+
+Paper: §7.
+"""
 
 from collections.abc import Callable
 from typing import Any

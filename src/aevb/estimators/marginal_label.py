@@ -1,4 +1,7 @@
-"""Models whose label y is a latent variable where it is unknown: the bound of a conditional model, summed over y."""
+"""Models whose label y is a latent variable where it is unknown: the bound of a conditional model, summed over y.
+
+Paper: §7.
+"""
 
 from collections.abc import Callable
 from functools import cache

@@ -1,4 +1,7 @@
-"""Regression with latent variables: the distribution of y given x may have any shape."""
+"""Regression with latent variables: the distribution of y given x may have any shape.
+
+Paper: §7.
+"""
 
 import warnings
 from functools import cache
