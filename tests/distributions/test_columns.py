@@ -251,6 +251,7 @@ def test_entries_stand_at_their_places_and_in_the_units_of_the_user():
 
 
 @pytest.mark.float64
+@pytest.mark.thorough
 def test_what_stands_at_missing_entries_has_no_effect():
     entries = summary(VECTOR, X)["entry_log_probs"]
 

@@ -186,6 +186,7 @@ def test_impossible_evidence_is_warned_about(vae):
         vae.sample(100, given={"age": 40.0})
 
 
+@pytest.mark.thorough
 def test_surprise_of_an_entry_given_the_others(model, vae):
     """-log p(x_d | the others), with 20,000 draws of z for each of 6 rows; 0.05 nats is over 5 standard errors."""
     rows = model.format.encode(FRAME[:6])
@@ -282,6 +283,7 @@ def test_draws_have_holes_where_the_model_says(with_mask):
     assert not drawn[["city", "visits"]].isna().to_numpy().any()
 
 
+@pytest.mark.thorough
 def test_given_columns_are_observed(with_mask):
     _, model = with_mask
     drawn = VAE._of(model, None).sample(500, given={"age": (30.0, 50.0)})

@@ -59,6 +59,7 @@ def test_a_table_with_a_constant_column_or_nan_is_not_comparable():
     assert not is_comparable(np.where(X[0, 0] == X, np.nan, X))
 
 
+@pytest.mark.thorough
 def test_vae_compare_lists_its_own_log_likelihood_first(recwarn):
     train, test = (pd.DataFrame(rows, columns=list("abcd")) for rows in (TRAIN, TEST))
     vae = VAE(1, hidden=(3,), max_epochs=2, progress=False, optimizer="sgd").fit(train)

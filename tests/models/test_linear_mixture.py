@@ -75,6 +75,7 @@ def _started(latent_dim, **options):
     return start_linear(models, X, priors=("mixture",), **options)
 
 
+@pytest.mark.thorough
 def test_a_deep_model_starts_as_the_linear_mixture():
     """log p(x) by quadrature over z is the closed form, and the bound is below it by little."""
     generative, recognition = _started(2)

@@ -90,6 +90,7 @@ def rows(vae):
     return X, holes, [0, 2, 4, 5]
 
 
+@pytest.mark.thorough
 def test_results_of_complete_rows_are_unchanged(vae):
     X, holes, complete = rows(vae)
     np.testing.assert_array_equal(vae.transform(holes)[complete], vae.transform(X)[complete])

@@ -156,6 +156,7 @@ def test_independent_columns_get_a_second_start_and_a_warning(short, monkeypatch
     assert vae.refit_epochs_ is None
 
 
+@pytest.mark.thorough
 def test_a_second_start_that_is_no_longer_collapsed_is_kept_without_a_warning(short, monkeypatch):
     answers = [True, False]
     monkeypatch.setattr(fitting, "is_collapsed", lambda *_: answers.pop(0))

@@ -112,7 +112,7 @@ def _no_compiling(monkeypatch):
         "vae.fitting.train_on",
         "fitted.coding.rowwise",
         "fitted.likelihoods.bound_terms",
-        "fitted.tables._complete",
+        "fitted.imputation._complete",
         "fitted.tables._weighted_pool",
         "fitted.tables._contributions",
         "posterior.training.train_on",
@@ -379,7 +379,7 @@ SETTINGS = [
         for name in ("latent_dim", "num_samples", "batch_size", "max_epochs", "patience")
         for value in WHOLE
     ),
-    *(("hidden", value) for value in (0, -1, 1.5, True, "8", NAN, (5, "a"), [[5, None]], (10**12,), None, {})),
+    *(("hidden", value) for value in (0, -1, 1.5, True, "8", NAN, (5, "a"), [[5, None]], (10**12,), {})),
     *((name, value) for name in ("learning_rate", "validation_fraction", "forgetting") for value in REAL),
     *(
         (name, value)

@@ -31,12 +31,14 @@ def test_a_mixture_is_learned_saved_and_used(mixture, tmp_path):
     assert abs(mixture.sample(200)[:, 0]).min() > 1  # nothing is drawn between the clusters
 
 
+@pytest.mark.thorough
 def test_small_tables_get_a_mixture_where_there_are_clusters():
     assert VAE(1, **SHORT).fit(CLUSTERS).prior_ == "mixture"
     assert VAE(1, prior="standard", **SHORT).fit(CLUSTERS).prior_ == "standard"
     assert VAE(1, **SHORT).fit(RNG.normal(size=(80, 3))).prior_ == "standard"
 
 
+@pytest.mark.thorough
 def test_the_page_has_the_mixture(mixture):
     found = json.loads(json.dumps(describe(mixture.model_)))["prior"]
     np.testing.assert_allclose(np.exp(found["log_weights"]).sum(), 1, rtol=1e-5)

@@ -15,7 +15,7 @@ def read_labels(y: Any, num_rows: int, classes: Any = None) -> tuple[np.ndarray,
     """Return the classes in order, (K,), and the place of each row's class among them, (n,), NaN if it is unknown.
 
     Args:
-        y: (n,), labels: whole numbers or text; -1 for rows without one.
+        y: (n,), labels: whole numbers or text; -1, also as text, for rows without one.
         num_rows: n.
         classes: The classes, if they are known; None for those in y.
 
@@ -30,7 +30,7 @@ def read_labels(y: Any, num_rows: int, classes: Any = None) -> tuple[np.ndarray,
     values = _values(y)
     if len(values) != num_rows:
         raise ValueError(f"y has {len(values):,} rows, but X has {num_rows:,}. Give a label for each row, -1 for none.")
-    is_known = np.array([not (isinstance(value, int | float) and value == UNLABELED) for value in values], bool)
+    is_known = np.array([not _is_unlabeled(value) for value in values], bool)
     known = values[is_known]
     if not len(known) and classes is None:
         raise ValueError("y: all rows are unlabeled (-1). Give some labels, or use VAE, which needs none.")
@@ -50,11 +50,16 @@ def read_labels(y: Any, num_rows: int, classes: Any = None) -> tuple[np.ndarray,
     return classes, places
 
 
+def _is_unlabeled(value):
+    return value == str(UNLABELED) if isinstance(value, str) else value == UNLABELED
+
+
 def _values(y):
     """Return labels as an array of Python's own objects, after checks of their type."""
     if y is None:
         raise ValueError("VAEClassifier requires y to be passed, but the target y is None. Give a label for each row.")
-    array = np.asarray(y)
+    has_words = isinstance(y, list | tuple) and any(isinstance(value, str) for value in y)
+    array = np.array(y, object) if has_words else np.asarray(y)  # which would make -1 a word among words
     if array.ndim == 2 and array.shape[1] == 1:
         message = "A column-vector y was passed when a 1d array was expected. Give y.ravel()."
         warnings.warn(message, DataConversionWarning, stacklevel=4)

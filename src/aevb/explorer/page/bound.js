@@ -40,7 +40,7 @@ export function klDivergence({ mu, sigma }) {
 
 /**
  * The average of log q(z) - log p(z) over draws of z: an estimate of KL(q || p).
- * @param {Model} model
+ * @param {AnyModel} model
  * @param {Gaussian} q
  * @param {Float32Array} z (L, J)
  */
