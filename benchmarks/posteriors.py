@@ -65,7 +65,7 @@ def numpyro_svi(name, model, reference):
 
 
 def pathfinder(name, model, reference):
-    density = Density(LogJoint(model["log_joint"]), describe(model["variables"]), reference.data, 1, 1, precise=False)
+    density = Density(LogJoint(model["log_joint"]), describe(model["variables"]), reference.data, 1, precise=False)
 
     def log_density(u):
         return density.of_point(u, density.data)

@@ -78,7 +78,11 @@ def test_embedded_arrays(digits_page):
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"posterior": "flow"}, "posterior='flow'"), ({"decoder": lambda z: z}, "has its own decoder")],
+    [
+        ({"posterior": "flow"}, "posterior='flow'"),
+        ({"network": "conv"}, "network='conv'"),
+        ({"decoder": lambda z: z}, "has its own decoder"),
+    ],
 )
 def test_models_without_a_page_are_refused(random_vae, change, said):
     model = random_vae(6).model_

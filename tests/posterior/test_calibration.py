@@ -73,7 +73,7 @@ def ranks(case, family, refine=False, num=NUM_SIMULATIONS):
     for number in range(num):
         truth, data = simulate(rng)
         if density is None:
-            density = Density(LogJoint(log_joint), describe(variables), data, 1, 1)
+            density = Density(LogJoint(log_joint), describe(variables), data, 1)
         density.data = data
         search = Search(density, density, find_start(density, rng), rng, 2000, lambda *_: None)
         weighted = (search.choose()[0] if family == "auto" else search.fit(family)).weighted

@@ -30,7 +30,7 @@ MEAN = np.array([3.0, 5e-3])
 
 def gaussian_density():
     precision = np.linalg.inv(COVARIANCE)
-    return Density(LogJoint(lambda v: -(v - MEAN) @ precision @ (v - MEAN) / 2), describe((2,)), None, 1, 1)
+    return Density(LogJoint(lambda v: -(v - MEAN) @ precision @ (v - MEAN) / 2), describe((2,)), None, 1)
 
 
 def test_newton_and_curvature_are_exact_for_a_gaussian():
@@ -56,7 +56,7 @@ def test_steps_find_the_best_gaussian_of_a_skewed_density():
     E[exp(-u)] = exp(-m + s^2/2) = a from the mean, and s^2 E[exp(-u)] = 1 from the spread: s^2 = 1/a.
     """
     a = 3.0
-    density = Density(LogJoint(lambda u: -a * u - jnp.exp(-u)), describe(()), None, 1, 1)
+    density = Density(LogJoint(lambda u: -a * u - jnp.exp(-u)), describe(()), None, 1)
     fit = maximize(density, Gaussian(np.array([2.0]), np.array([0.1])), np.random.default_rng(0), 5000)
     assert fit.converged
     mean, std = 1 / (2 * a) - np.log(a), a**-0.5
@@ -70,7 +70,7 @@ def test_minibatches_are_unbiased_and_quiet_near_the_reference():
     model = LogJoint(
         lambda v: dist.Normal(0, 10).log_prob(v).sum(), lambda v, x: dist.Normal(v[0], jnp.exp(v[1])).log_prob(x)
     )
-    density = Density(model, describe((2,)), x, 200, 200)
+    density = Density(model, describe((2,)), x, 200)
     reference = np.array([x.mean(), np.log(x.std())])
     batches = Minibatches(density, 20, np.random.default_rng(0), reference)
     point = reference + 0.05

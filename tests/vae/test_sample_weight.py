@@ -64,7 +64,8 @@ def log_density(vae):
 def test_a_model_of_weighted_rows_is_that_of_repeated_rows():
     """The log densities differ by 0.001 nats, measured; without weights the density is 0.21 nats lower."""
     setting = {"optimizer": "adam", "batch_size": 20, "validation_fraction": 0, "max_epochs": 30, "progress": False}
-    vae = VAE(1, hidden=(), likelihood="gaussian", **setting)
+    # Repeated rows are in several folds of the cross-validation that chooses a prior, which weighted rows are not.
+    vae = VAE(1, hidden=(), likelihood="gaussian", prior="standard", **setting)
     weighted = log_density(vae.fit(LINES, sample_weight=COUNTS))
     equal = log_density(vae.fit(LINES))
     repeated = log_density(vae.set_params(max_epochs=10).fit(REPEATED))  # as many steps

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from aevb.models import GenerativeModel, RecognitionModel
 
@@ -33,6 +34,11 @@ def minibatch(estimator: Callable, num_data: float) -> Callable:
 
     def estimate(generative: GenerativeModel, recognition: RecognitionModel, batch: Any, epsilon: Any):
         bounds = jax.vmap(lambda x, epsilon: estimator(generative, recognition, x, epsilon))(batch, epsilon)
-        return jax.tree.map(lambda bounds: num_data / len(bounds) * jnp.sum(bounds), bounds)
+        return jax.tree.map(lambda bounds: scaled_sum(bounds, num_data), bounds)
 
     return estimate
+
+
+def scaled_sum(values: Array, num_data: float) -> Array:
+    """Return N/M times the sum of values (M,), an unbiased estimate of their sum over all N datapoints."""
+    return num_data / len(values) * jnp.sum(values)

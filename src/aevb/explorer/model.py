@@ -8,8 +8,9 @@ from numpyro.distributions import Normal
 from aevb.explorer.arrays import as_half
 from aevb.explorer.columns import describe_columns
 from aevb.fitted import FittedModel
-from aevb.models import LIKELIHOODS, named_leaves, split
+from aevb.models import LIKELIHOODS, TABLE, named_leaves, split
 
+PAGE_LIKELIHOODS = ("bernoulli", "gaussian", "sigmoid-gaussian", TABLE)  # which page/model.js and families.js decode
 _ARGUMENTS = ("hidden", "activation", "learner")
 
 
@@ -28,6 +29,15 @@ def check_explorable(model: FittedModel) -> None:
         raise NotExplorableError(
             f"this model has its own {' and '.join(own)}, but the browser can only run networks built by aevb.VAE "
             "(MLPs with any hidden layers and activation)."
+        )
+    if model.arguments.network != "mlp":
+        raise NotExplorableError(
+            f"this model has network={model.arguments.network!r}, but the browser can only run network='mlp'."
+        )
+    if model.likelihood not in PAGE_LIKELIHOODS and not LIKELIHOODS[model.likelihood].counts:
+        raise NotExplorableError(
+            f"this model has likelihood={model.likelihood!r}, but the browser can only run "
+            f"{', '.join(map(repr, PAGE_LIKELIHOODS[:-1]))} and tables."
         )
     if LIKELIHOODS[model.likelihood].counts:
         raise NotExplorableError(

@@ -1,7 +1,8 @@
 """Families of distributions by name: the registry from which encoders and decoders are built.
 
 A family defines its parameters, their domains, and how they form a distribution. To add one, for p(x|z) or q(z|x), add
-an entry to ``FAMILIES``; nothing else needs to change. The networks that compute the parameters are in another
+an entry to ``FAMILIES``, for p(x|z) with a ``Likelihood``. The interactive page refuses a likelihood that it cannot
+decode, see ``PAGE_LIKELIHOODS``. The networks that compute the parameters are in another
 registry, :data:`aevb.networks.NETWORKS`.
 
 Paper: §2.1, §2.4, App. C.

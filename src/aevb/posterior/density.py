@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from aevb.estimators.minibatch import scaled_sum
 from aevb.models import LogJoint, Variables
 from aevb.models.own_arrays import with_own_arrays
 
@@ -27,18 +28,17 @@ class Density:
         variables: Its variables.
         data: All the data, or None.
         num_data: N, which the likelihood of the rows is scaled to.
-        num_rows: Number of rows.
         precise: Whether to compute in double precision.
     """
 
-    def __init__(self, model: LogJoint, variables: Variables, data, num_data: int, num_rows: int, precise: bool = True):
+    def __init__(self, model: LogJoint, variables: Variables, data, num_data: int, precise: bool = True):
         own: Any = [None if part is None else with_own_arrays(part) for part in model]
         self.model = LogJoint(*own)
         self.variables, self.precise = variables, precise
         self.size, self.num_points = variables.size, 0
         with self.precision():
             self.data = jax.tree.map(_floats, data)
-        self.factor = num_data / num_rows
+        self.num_data = num_data
         total = sum(np.size(leaf) for leaf in jax.tree.leaves(self.data)) + self.size
         self.at_once = int(np.clip(LARGE // total, 1, BLOCK))
         self.block = BLOCK if self.at_once >= SMALL_BLOCK else SMALL_BLOCK
@@ -51,13 +51,13 @@ class Density:
         """Return the context in which the model is computed."""
         return jax.enable_x64(self.precise)
 
-    def of_point(self, u, data, factor: float | None = None):
-        """Return the log density at one point; the likelihood of the rows is multiplied by `factor`, N/M."""
+    def of_point(self, u, data):
+        """Return the log density at one point; the likelihood of the rows, of all or of a minibatch, is scaled to N."""
         variables, log_det = self.variables.constrain(u)
         value = self.model.of_variables(variables, data) + log_det
         if (log_likelihood := self.model.log_likelihood) is not None:
             rows = jax.vmap(lambda x: log_likelihood(variables, x))(data)
-            value = value + (self.factor if factor is None else factor) * jnp.sum(rows)
+            value = value + scaled_sum(rows, self.num_data)
         return value
 
     def _of_block(self, points, data):

@@ -84,7 +84,7 @@ def _checked(problem: Problem) -> Density:
 
 
 def _traced(problem, precise):
-    density = Density(*problem[:5], precise=precise)
+    density = Density(*problem[:4], precise=precise)
     with density.precision():
         q = Posterior.of_family("gaussian", problem.variables)
         check_log_joint(density.model, q, None, density.data)

@@ -33,11 +33,10 @@ class Minibatches:
         self._reference = np.asarray(reference, np.float64)
         values, gradients = density(self._reference[None])
         self._value, self._gradient = values[0], gradients[0]
-        factor = density.factor * self._num_rows / batch_size
 
         def of_block(points, rows):
             def one(u):
-                return jax.value_and_grad(density.of_point)(u, rows, factor)
+                return jax.value_and_grad(density.of_point)(u, rows)
 
             return lax.map(one, points, batch_size=density.block + 1)
 
@@ -67,5 +66,4 @@ def some_rows(density: Density, rng: np.random.Generator) -> Density:
         return density
     rows = np.sort(rng.choice(num_rows, START_ROWS, replace=False))
     data = jax.tree.map(lambda array: np.asarray(array)[rows], density.data)
-    num_data = round(density.factor * num_rows)
-    return Density(density.model, density.variables, data, num_data, START_ROWS, density.precise)
+    return Density(density.model, density.variables, data, density.num_data, density.precise)
