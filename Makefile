@@ -18,7 +18,7 @@ demo: $(VENV)/.installed-demo ## learn MNIST digits and write a report, into run
 test: $(VENV)/.installed-test ## run the default tests, in four minutes
 	@$(BIN)/python -m pytest
 
-test-thorough: $(VENV)/.installed-test ## run more cases, as CI does, in three minutes
+test-thorough: $(VENV)/.installed-test ## run more cases, as CI does, in seven minutes
 	@$(BIN)/python -m pytest -m 'thorough and not slow'
 
 test-slow: $(VENV)/.installed-test ## run the slow tests
