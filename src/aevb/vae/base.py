@@ -12,7 +12,7 @@ from aevb.arguments import check_options
 from aevb.data.checks import check_rows
 from aevb.data.frames import frame_of
 from aevb.data.given import encode_given
-from aevb.data.reading import column_names, read_matrix
+from aevb.data.reading import column_names, read_matrix, set_column_names, set_table_columns
 from aevb.files import check_path
 from aevb.fitted import FittedModel, imputation
 from aevb.learners import Ascent, learner_kind
@@ -94,6 +94,14 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         scale = self.model_.matrix.scale_of(X)
         check_rows(observed, likelihood, scale=scale, name=name, columns=column_names(self))
         return X
+
+    def _set_columns_of(self, model: FittedModel) -> None:
+        """Set what scikit-learn keeps of the columns of X, for a model that was loaded."""
+        if model.is_table:
+            set_table_columns(self, model.format)
+        else:
+            self.n_features_in_, self._learned_from_a_frame = model.matrix.num_columns, model.matrix.from_frame
+            set_column_names(self, model.matrix.columns)
 
     def _read_given(self, y: Any, length: int | None = None, name: str = "y") -> np.ndarray | None:
         """Return what rows are conditioned on as stored numbers, (n, D'); None if the model is not conditional.

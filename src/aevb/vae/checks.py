@@ -11,10 +11,18 @@ from numpyro.distributions import Distribution
 from aevb.arguments import check_parameter, read_random_state
 from aevb.data.frames import COLUMN_KINDS, read_kind
 from aevb.errors import WrongTypeError, shown
+from aevb.files import check_folder
 from aevb.learners import Ascent, learner_kind
 from aevb.models import POSTERIORS, check_real_support
 from aevb.settings import SETTINGS, Arguments, Setting
 from aevb.training.budget import AUTO
+
+
+def check_checkpoint(folder, seconds) -> None:
+    """Refuse an invalid folder for checkpoints, None being none, or an invalid time between two of them."""
+    check_parameter("checkpoint_seconds", seconds, kind=float, low=0)
+    if folder is not None:
+        check_folder("checkpoint", folder)
 
 
 def check_settings(arguments: Arguments, settings: Mapping[str, Setting] = SETTINGS) -> None:

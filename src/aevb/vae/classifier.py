@@ -14,18 +14,17 @@ from aevb.arrays import num_rows
 from aevb.data.class_labels import read_labels
 from aevb.data.frames import TableFormat, frame_of, is_frame
 from aevb.data.given import GivenData
-from aevb.data.reading import read_matrix, set_column_names, set_table_columns
+from aevb.data.reading import read_matrix
 from aevb.data.request import DataRequest
 from aevb.data.training_data import open_training_data
 from aevb.data.weights import read_weights
-from aevb.files import check_folder
 from aevb.fitted import coding
 from aevb.fitted.model import FittedModel, seed_of
 from aevb.models import Datapoint
 from aevb.settings import CLASSIFIER_SETTINGS, with_arguments
 from aevb.training import Resident, rowwise
 from aevb.vae.base import ModelEstimator
-from aevb.vae.checks import check_settings
+from aevb.vae.checks import check_checkpoint, check_settings
 from aevb.vae.conventions import unchanged_on_error
 from aevb.vae.fitting import Fitting, Keys, checkpoints_for, format_of
 from aevb.vae.streaming import Stream, check_batch, check_first_batch, continued, first_model, learn_batch
@@ -120,9 +119,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
             self.
         """
         self._check_parameters()
-        check_parameter("checkpoint_seconds", checkpoint_seconds, kind=float, low=0)
-        if checkpoint is not None:
-            check_folder("checkpoint", checkpoint)
+        check_checkpoint(checkpoint, checkpoint_seconds)
         with unchanged_on_error(self):
             if not is_frame(frame_of(X)):
                 X = read_matrix(self, X, reset=True)
@@ -250,12 +247,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
     def _of(cls, model: FittedModel, optimizer_state) -> "VAEClassifier":
         """Return the estimator of a model that was loaded."""
         classifier = cls(**{name: getattr(model.arguments, name) for name in CLASSIFIER_SETTINGS})
-        if model.is_table:
-            set_table_columns(classifier, model.format)
-        else:
-            classifier.n_features_in_ = model.matrix.num_columns
-            classifier._learned_from_a_frame = model.matrix.from_frame
-            set_column_names(classifier, model.matrix.columns)
+        classifier._set_columns_of(model)
         classifier.model_, classifier._optimizer_state, classifier._stream = model, optimizer_state, Stream()
         return classifier
 

@@ -8,19 +8,24 @@ from functools import cache
 
 import numpy as np
 
-from aevb.arguments import check_parameter
 from aevb.arrays import num_rows
 from aevb.data.given import read_given_data
-from aevb.data.reading import read_matrix, set_column_names, set_table_columns
+from aevb.data.reading import read_matrix
 from aevb.data.request import DataRequest
 from aevb.data.training_data import open_training_data
-from aevb.files import check_folder
 from aevb.fitted.likelihoods import check_encoder
 from aevb.fitted.model import FittedModel, seed_of
 from aevb.fitted.restoration import measured_dispersion
 from aevb.settings import SETTINGS, with_arguments
 from aevb.training import Resident
-from aevb.vae.checks import check_feed, check_held_out, check_settings, check_weighted, learns_from_batches
+from aevb.vae.checks import (
+    check_checkpoint,
+    check_feed,
+    check_held_out,
+    check_settings,
+    check_weighted,
+    learns_from_batches,
+)
 from aevb.vae.codes import CodingMethods
 from aevb.vae.conventions import available_if, unchanged_on_error
 from aevb.vae.fitting import Fitting, Keys, checkpoints_for, format_of, show_columns
@@ -175,9 +180,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
             self.
         """
         self._check_parameters()
-        check_parameter("checkpoint_seconds", checkpoint_seconds, kind=float, low=0)
-        if checkpoint is not None:
-            check_folder("checkpoint", checkpoint)
+        check_checkpoint(checkpoint, checkpoint_seconds)
         check_weighted(self._learner_kind, sample_weight)
         with unchanged_on_error(self):
             arguments, seed = self._arguments(), cache(lambda: seed_of(self.random_state))
@@ -266,11 +269,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
     def _of(cls, model: FittedModel, optimizer_state) -> "VAE":
         """Return the estimator of a model that was loaded."""
         vae = cls(**vars(model.arguments))
-        if model.is_table:
-            set_table_columns(vae, model.format)
-        else:
-            vae.n_features_in_, vae._learned_from_a_frame = model.matrix.num_columns, model.matrix.from_frame
-            set_column_names(vae, model.matrix.columns)
+        vae._set_columns_of(model)
         vae.model_, vae._optimizer_state, vae._stream = model, optimizer_state, Stream()
         return vae
 

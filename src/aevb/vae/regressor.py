@@ -21,12 +21,11 @@ from aevb.data.request import DataRequest
 from aevb.data.training_data import table_data
 from aevb.data.weights import read_weights
 from aevb.errors import shown
-from aevb.files import check_folder
 from aevb.fitted import likelihoods, prediction
 from aevb.fitted.model import FittedModel, seed_of
 from aevb.models import Datapoint
 from aevb.settings import REGRESSOR_SETTINGS, with_arguments
-from aevb.vae.checks import check_settings
+from aevb.vae.checks import check_checkpoint, check_settings
 from aevb.vae.conventions import unchanged_on_error
 from aevb.vae.fitting import Fitting, Keys, checkpoints_for
 from aevb.vae.inputs import InputMethods
@@ -114,9 +113,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         Returns:
             self.
         """
-        check_parameter("checkpoint_seconds", checkpoint_seconds, kind=float, low=0)
-        if checkpoint is not None:
-            check_folder("checkpoint", checkpoint)
+        check_checkpoint(checkpoint, checkpoint_seconds)
         return self._fit(X, y, sample_weight, self._arguments(), (checkpoint, checkpoint_seconds))
 
     def _fit(self, X, y, sample_weight, arguments, saving):
