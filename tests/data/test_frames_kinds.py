@@ -43,6 +43,7 @@ CASES = {
     "income": (np.rint(stats.lognorm.ppf(QUANTILES, 1.0, scale=30_000))[SHUFFLED], "lognormal"),
     "classes": (levels([1 / 3] * 3), "categorical"),
     "days of the week": (levels([1 / 7] * 7), "categorical"),
+    "grades": (levels([0.02, 0.1, 0.3, 0.4, 0.15, 0.03]) + 3, "ordinal"),
     "codes": (levels([0.01, 0.35, 0.47, 0.17]), "categorical"),
     "levels of a scale": (levels([0.25] * 4, [0.5, 1.0, 1.5, 2.0]).astype(float), "ordinal"),
     "zero or one": (levels([0.7, 0.3]), "binary"),
@@ -208,10 +209,10 @@ def test_decisions_are_deterministic_and_few_numbers_are_looked_at_closely(monke
 # ---- frequent values -------------------------------------------------------------------------------------------------
 
 
-def spiked(num=3000, decimals=0):
-    """Return numbers of which a third are one and the same."""
+def spiked(num=3000, decimals=0, share=0.5):
+    """Return numbers of which a given share are one and the same."""
     rng = np.random.default_rng(1)
-    return np.where(np.arange(num) % 3 == 0, 12.3 if decimals else 40, rng.gamma(4, 10, num).round(decimals))
+    return np.where(np.arange(num) % 10 < 10 * share, 12.3 if decimals else 40, rng.gamma(4, 10, num).round(decimals))
 
 
 @pytest.mark.parametrize(
@@ -219,6 +220,8 @@ def spiked(num=3000, decimals=0):
     [
         (spiked(), "histogram"),
         (spiked(decimals=1), "histogram"),
+        (spiked(share=0.2), "quantile-gaussian"),
+        (np.random.default_rng(0).beta(0.5, 0.5, 3000).round(2) * 9 + 4, "quantile-gaussian"),  # two modes
         (spiked(900), "gaussian"),  # few rows
         (np.random.default_rng(0).normal(40, 10, 3000), "gaussian"),
         (np.random.default_rng(0).poisson(30, 3000), "gaussian"),

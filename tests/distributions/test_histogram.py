@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from aevb.distributions import FromCells, Histogram
+from aevb.distributions import Histogram, from_positions
 from aevb.models.cells import find_cells, from_cells, log_density, shares, to_cells
 
 EDGES = ((-1.0, -0.5, 2.0, 2.5), (0.0, 0.25))
@@ -18,7 +18,7 @@ LOGITS = np.array([[-2.0, 0.3, 1.0, 0.1, -1.0], [-1.0, 2.0, 0.5, 9.0, 9.0]])  # 
 
 @pytest.mark.float64
 def test_the_density_of_numbers_integrates_to_one_and_has_the_stated_moments():
-    p, to_numbers = Histogram(LOGITS, EDGES), FromCells(EDGES)
+    p, to_numbers = Histogram(LOGITS, EDGES), from_positions(EDGES)
 
     @jax.jit
     def log_densities(x):
@@ -43,7 +43,7 @@ def test_the_density_of_numbers_integrates_to_one_and_has_the_stated_moments():
 def test_draws_follow_the_distribution():
     """Kolmogorov-Smirnov at a false-alarm rate of 1e-4, of numbers whose distribution is continuous."""
     p = Histogram(LOGITS.astype(np.float32), EDGES)
-    draws = np.asarray(jax.jit(lambda key: FromCells(EDGES)(p.sample(key, (20_000,))))(jax.random.key(0)))
+    draws = np.asarray(jax.jit(lambda key: from_positions(EDGES)(p.sample(key, (20_000,))))(jax.random.key(0)))
     for column, edges, probabilities in zip(draws.T, EDGES, np.asarray(p.probabilities), strict=True):
         known = np.cumsum(probabilities)[: len(edges)]
 
@@ -64,10 +64,12 @@ def test_positions_in_numpy_are_those_of_the_transformation():
     u = to_cells(x, EDGES[0], scale)
 
     np.testing.assert_allclose(from_cells(u, EDGES[0], scale), x, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(FromCells((edges,)).inv(((x - loc) / scale)[:, None])[:, 0], u, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(FromCells((edges,))(u[:, None])[:, 0] * scale + loc, x, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        from_positions((edges,)).inv(((x - loc) / scale)[:, None])[:, 0], u, rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(from_positions((edges,))(u[:, None])[:, 0] * scale + loc, x, rtol=1e-12, atol=1e-12)
     probabilities = np.exp(LOGITS[0]) / np.exp(LOGITS[0]).sum()
-    p, to_numbers = Histogram(LOGITS[:1], (edges,)), FromCells((edges,))
+    p, to_numbers = Histogram(LOGITS[:1], (edges,)), from_positions((edges,))
     found = p.log_prob(u[:, None]) - to_numbers.log_abs_det_jacobian(u[:, None], None) - np.log(scale)
     np.testing.assert_allclose(found[:, 0], log_density(x, EDGES[0], probabilities, scale), rtol=1e-9)
 

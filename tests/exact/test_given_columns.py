@@ -305,26 +305,30 @@ def test_filled_in_entries_stay_filled_in(with_mask):
 # ---- a column with cells ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def hours():
-    """A model of whole numbers of which a third are 40, whose cells depend strongly on z, and of one more column."""
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["histogram", "quantile-gaussian"])
+def test_a_range_of_whole_numbers_is_its_share_of_the_cells(kind):
+    """log p(30 <= x <= 45 | z) from the probabilities of single numbers, and draws inside the range, ends included.
+
+    The model is one of whole numbers of which a third are 40, which depend strongly on z, and of one more column.
+    """
     rng = np.random.default_rng(0)
     x = np.where(rng.random(2000) < 0.3, 40, rng.normal(35, 12, 2000).round().clip(1))
-    return model_of(pd.DataFrame({"hours": x, "age": rng.normal(40, 10, 2000).round(3)}), kinds={"age": "gaussian"})
-
-
-@pytest.mark.thorough
-def test_a_range_of_whole_numbers_is_its_share_of_the_cells(hours):
-    """log p(30 <= x <= 45 | z) from the probabilities of single numbers, and draws inside the range, ends included."""
+    frame = pd.DataFrame({"hours": x, "age": rng.normal(40, 10, 2000).round(3)})
+    hours = model_of(frame, kinds={"age": "gaussian", "hours": kind})
     column = hours.format.columns[0]
-    assert column.kind == "histogram"
     evidence = read_given(hours.format, {"hours": (30, 45)})
     numbers = column.column.stored(np.arange(30.0, 46.0))
 
     def single(p):  # a density in the user's units, at whole numbers, is a probability
         return jax.nn.logsumexp(jax.vmap(lambda u: p.entry_log_probs(jnp.array([u, 0.0]))[0])(numbers))
 
-    exact = decoded(hours, single)
+    def interval(p):
+        normal = p.blocks[0]
+        ends = (column.column.stored(np.array([29.501, 45.499])) - normal.loc) / normal.scale
+        return jnp.log(jnp.diff(jax.scipy.special.ndtr(ends))[0])
+
+    exact = decoded(hours, single if kind == "histogram" else interval)
     found = decoded(hours, lambda p: tables._log_evidence(p, Evidence(*map(jnp.asarray, evidence)))[0])
     np.testing.assert_allclose(found, exact, atol=2e-3)  # the range ends at 29.501 and 45.499
 

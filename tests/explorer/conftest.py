@@ -242,6 +242,7 @@ def people(num_rows=160, seed=0, holes=0.1):
             "country": np.array([f"country {k}" for k in range(12)], object)[rng.integers(0, 12, num_rows)],
         }
     )
+    frame["bill"] = np.where(rng.random(num_rows) < 0.2, 0, np.exp(rng.normal(3, 1, num_rows)).round(2))
     frame["hours"] = np.where(rng.random(num_rows) < 0.4, 40, rng.integers(1, 80, num_rows))
     for name in ("age", HOSTILE, "sex", "purchases", "joined"):
         frame.loc[rng.random(num_rows) < holes, name] = None
@@ -251,7 +252,7 @@ def people(num_rows=160, seed=0, holes=0.1):
 KINDS = {
     "age": "gaussian", HOSTILE: "categorical", "sex": "binary", "income": "lognormal", "share": "bounded",
     "visits": "poisson", "purchases": "negative-binomial", "grade": "ordinal", "error": "student-t",
-    "hours": "histogram",
+    "hours": "histogram", "bill": "quantile-gaussian",
 }  # fmt: skip
 
 

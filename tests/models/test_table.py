@@ -38,6 +38,7 @@ def data(family, num=500):
         "categorical": lambda: rng.choice(5, num, p=[0.1, 0.2, 0, 0.4, 0.3]),
         "ordinal": lambda: rng.choice(3, num, p=[0.5, 0.3, 0.2]),
         "free-ordinal": lambda: rng.choice(3, num, p=[0.5, 0.3, 0.2]),
+        "quantile-gaussian": lambda: np.where(np.arange(num) % 4, np.exp(rng.normal(3, 1, num)).round(1), 7.0),
         "histogram": lambda: np.where(np.arange(num) % 5 // 2 == 1, 40.5, rng.normal(30, 10, num).round(2)),
     }[family]().astype(float)
 
@@ -121,6 +122,7 @@ def exact(one):
         "ordinal": lambda: stats.rv_discrete(values=(range(3), np.diff([0, *expit(one.start), 1]))),
         "free-ordinal": lambda: stats.rv_discrete(values=(range(3), np.exp(one.start))),
         "histogram": lambda: Cells(one),
+        "quantile-gaussian": lambda: Scores(one),
     }
     return frozen[one.family]()
 
@@ -134,6 +136,21 @@ class Cells:
     def logpdf(self, x):
         inside = (x[:, None] >= self.edges[:-1]) & (x[:, None] < self.edges[1:])
         return np.log(inside @ (self.shares / np.diff(self.edges)))
+
+
+class Scores:
+    """The density of numbers whose normal scores are standard normal, between the first and the last edge."""
+
+    def __init__(self, one):
+        self.edges, self.frequent = np.array(one.edges), one.frequent
+        self.scores = stats.norm.ppf(np.cumsum(np.exp(one.start))[:-1])
+        self.widths, self.shares = np.diff(self.edges), np.exp(one.start[1:-1])
+
+    def logpdf(self, x):
+        cell = np.searchsorted(self.edges, x, side="right") - 1
+        score = np.interp(x, self.edges, self.scores)
+        inside = stats.norm.logpdf(score) + np.log(np.diff(self.scores)[cell] / self.widths[cell])
+        return np.where(np.isin(x, self.frequent), np.log(self.shares[cell] / self.widths[cell]), inside)
 
 
 @pytest.mark.float64
@@ -208,7 +225,7 @@ ROW = np.array([one.stored(data(one.family)[7:8])[0] for one in COLUMNS])  # wit
 
 def test_features_say_what_each_entry_is_and_nothing_of_missing_ones():
     order = {one.family: place for place, one in enumerate(COLUMNS)}
-    numbers = [ROW[order[family]] for family in ("bounded", "lognormal", "student-t", "gaussian")]
+    numbers = [ROW[order[family]] for family in ("quantile-gaussian", "bounded", "lognormal", "student-t", "gaussian")]
     count = [(np.log1p(ROW[order[f]]) - COLUMNS[order[f]].loc) / COLUMNS[order[f]].scale
              for f in ("negative-binomial", "poisson")]  # fmt: skip
     binary, category, level = (ROW[order[family]] for family in ("bernoulli", "categorical", "ordinal"))

@@ -121,18 +121,39 @@ def test_a_model_that_ignores_its_codes_is_collapsed():
 
 
 @pytest.mark.thorough
-def test_the_warm_up_makes_latent_variables_active(monkeypatch):
+def test_annealing_makes_latent_variables_active():
     """Weakly dependent columns: at the full weight of the KL term the codes carry less."""
     rows = (0.7 * RNG.normal(size=(60, 1)) + RNG.normal(size=(60, 3))).astype(np.float32)
     learner, state = start(rows)
-    monkeypatch.setattr(recipe, "WARM_UP_STEPS", 300)
     feed = feed_of(rows)
 
     def divergence(state):
         return held_out.judge(learner, Batches(feed.source, feed.train_rows), KEY, state)["validation_kl_divergence"]
 
-    plain = train_on(learner, state, feed, key=KEY, max_epochs=50).state
-    assert divergence(recipe.warm_up(learner, state, feed, KEY).state) > divergence(plain) + 0.5
+    plain = train_on(learner, state, feed, key=KEY, max_epochs=50)
+    annealed = replace(learner, annealing=3000)  # ten times as many steps as are made
+    state = state._replace(memory=annealed.start_memory((), KEY))
+    found = train_on(annealed, state, feed, key=KEY, max_epochs=50)
+    assert divergence(found.state) > divergence(plain.state) + 0.5
+    last = found.history[-1]
+    assert last["lower_bound"] == pytest.approx(last["reconstruction"] - last["kl_divergence"], abs=1e-4)
+
+
+def test_waiting_does_not_count_while_the_kl_term_is_annealed(judged):
+    judged += [-3.0] + 5 * [-9.0] + [-2.0]
+    learner, state = start()
+    rule = Patience(2, warm_up=20)  # of five steps per epoch
+    trained = train_on(learner, state, feed_of(num_held_out=10), key=KEY, max_epochs=50, patience=rule)
+    assert len(trained.history) == 6  # four epochs of annealing and two of patience
+
+
+def test_the_learning_rate_is_reduced_at_a_deadline(judged):
+    judged += [-9.0 + 0.1 * epoch for epoch in range(10)]  # always better
+    learner, state = start()
+    rule = Patience(5, 2, deadlines=(7, 9))
+    trained = train_on(learner, state, feed_of(num_held_out=10), key=KEY, max_epochs=10, patience=rule)
+    assert trained.best_path == (7, 2, 1)
+    assert trained.state.learning_rate == pytest.approx(1e-2 * REDUCTION**2)
 
 
 @pytest.fixture
@@ -140,19 +161,22 @@ def short(monkeypatch):
     """Make the runs of default settings short."""
     for name, value in {"MAX_STEPS": 60, "MAX_EPOCHS": 20, "PATIENCE_STEPS": 20, "PATIENCE_EPOCHS": 5}.items():
         monkeypatch.setattr(budget, name, value)
-    monkeypatch.setattr(recipe, "WARM_UP_STEPS", 20)
+    monkeypatch.setattr(fitting, "ANNEALING", 20)
 
 
 @pytest.mark.thorough
 def test_independent_columns_get_a_second_start_and_a_warning(short, monkeypatch):
-    warmed = []
-    monkeypatch.setattr(fitting, "warm_up", lambda *a: warmed.append(1) or recipe.warm_up(*a))
+    annealed = []
+    train = fitting.train_on
+    monkeypatch.setattr(
+        fitting, "train_on", lambda learner, *a, **b: annealed.append(learner.annealing) or train(learner, *a, **b)
+    )
     for name, value in {"MAX_STEPS": 300, "PATIENCE_STEPS": 100}.items():
         monkeypatch.setattr(budget, name, value)
     setting = {"init": "glorot", "learning_rate": 1e-2, "progress": False}
     with pytest.warns(UserWarning, match="No latent variable is active"):
         vae = VAE(1, hidden=(8,), likelihood="gaussian", **setting).fit(NOISE)
-    assert warmed == [1]
+    assert annealed == [0, 20]
     assert vae.refit_epochs_ is None
 
 

@@ -65,8 +65,9 @@ def fit(
         drop_missing: Train on the complete rows if some have missing values; `aevb inpaint` then fills in the others.
             Without it, a table is learned with its missing entries.
         column: The kind of a column of a table, such as age=gaussian, or id=drop to leave it out; may be repeated. The
-            kinds are gaussian, student-t, lognormal, bounded, histogram, count, poisson, negative-binomial, binary,
-            categorical, ordinal and date. Other columns get the kind that suits their values; it is printed.
+            kinds are gaussian, student-t, lognormal, bounded, quantile-gaussian, histogram, count, poisson,
+            negative-binomial, binary, categorical, ordinal and date. Other columns get the kind that suits their
+            values; it is printed.
         config: A file with all settings, such as config.toml of an earlier run; other options take precedence.
         name: Name of the run folder in --out; by default that of the data.
         out: Folder for all runs.

@@ -14,14 +14,16 @@ from aevb.distributions.erlang import Erlang
 from aevb.distributions.fisher_snedecor import FisherSnedecor
 from aevb.distributions.flow import Flow, starting_flow
 from aevb.distributions.gaussian_mixture import GaussianMixture
-from aevb.distributions.histogram import FromCells, Histogram
+from aevb.distributions.histogram import Histogram, from_positions
 from aevb.distributions.levels import Levels, OrderedLevels
 from aevb.distributions.log_mean_negative_binomial import LogMeanNegativeBinomial
 from aevb.distributions.log_rate_poisson import LogRatePoisson
 from aevb.distributions.log_scale_normal import LogScaleNormal
 from aevb.distributions.markov_chain import MarkovChain
 from aevb.distributions.observed import observe
+from aevb.distributions.piecewise_linear import PiecewiseLinear
 from aevb.distributions.product import Product
+from aevb.distributions.quantile_normal import QuantileNormal
 from aevb.distributions.rayleigh import Rayleigh
 from aevb.distributions.reciprocal import Reciprocal
 from aevb.distributions.reparameterization import Reparameterization, reparameterize
@@ -35,7 +37,6 @@ __all__ = [
     "Erlang",
     "FisherSnedecor",
     "Flow",
-    "FromCells",
     "GaussianMixture",
     "Histogram",
     "Levels",
@@ -44,7 +45,9 @@ __all__ = [
     "LogScaleNormal",
     "MarkovChain",
     "OrderedLevels",
+    "PiecewiseLinear",
     "Product",
+    "QuantileNormal",
     "Rayleigh",
     "Reciprocal",
     "Reparameterization",
@@ -53,6 +56,7 @@ __all__ = [
     "WordCounts",
     "composition",
     "flow",
+    "from_positions",
     "has_real_support",
     "inverse_cdf",
     "location_scale",

@@ -12,8 +12,9 @@ from numpyro.distributions import Distribution, Independent, StudentT, constrain
 from numpyro.distributions.batch_util import promote_batch_shape
 from numpyro.distributions.transforms import AffineTransform, Transform
 
-from aevb.distributions.histogram import FromCells, Histogram
+from aevb.distributions.histogram import Histogram
 from aevb.distributions.levels import AbstractLevels
+from aevb.distributions.quantile_normal import QuantileNormal
 
 NUM_POINTS = 20  # of the quadrature of a mean
 REACH = 5.0  # standard deviations of a column; larger numbers are not expected in a mean
@@ -182,10 +183,11 @@ class Columns(Distribution):
         """
         pieces, values = self.by_column(statistics), list[Any](self.event_shape[0] * [statistics])
         for block, places, transform in zip(self.blocks, self.places, self.transforms, strict=True):
-            guesses = [_guess(block, number, pieces[place]) for number, place in enumerate(places)]
+            guesses = [_guess(block, pieces[place]) for place in places]
             found = jnp.stack([jnp.asarray(value, statistics.dtype) for value in guesses], axis=-1)
-            if transform is not None and _is_curved(block, transform):
-                found = jnp.asarray(transform.inv(found))
+            to_units = block.to_numbers if _has_cells(block) else transform
+            if to_units is not None and (_has_cells(block) or _is_curved(block, transform)):
+                found = jnp.asarray(to_units.inv(found))
             for number, place in enumerate(places):
                 values[place] = found[..., number]
         return jnp.stack(values, axis=-1)
@@ -232,6 +234,10 @@ def _has_levels(block):
     return isinstance(block, AbstractLevels)
 
 
+def _has_cells(block):
+    return isinstance(block, Histogram | QuantileNormal)
+
+
 def _mode(block):
     try:
         return block.mode
@@ -247,12 +253,12 @@ def _index(places):
 
 def _expectation(block):
     """Return the means of stored numbers; of those with cells, of the numbers that the positions stand for."""
-    return block.expectation if isinstance(block, Histogram) else block.mean
+    return block.expectation if _has_cells(block) else block.mean
 
 
 def _is_curved(block, transform):
     """Whether a mean in the user's units is not that of the stored numbers; those with cells have their own rule."""
-    return not (transform is None or isinstance(transform, AffineTransform) or isinstance(block, Histogram))
+    return not (transform is None or isinstance(transform, AffineTransform) or _has_cells(block))
 
 
 def _mean_in_units(block, transform):
@@ -269,12 +275,10 @@ def _mean_in_units(block, transform):
     return jnp.tensordot(weights / weights.sum(), jnp.asarray(transform(u)), 1)[..., None]
 
 
-def _guess(block, number, statistics):
+def _guess(block, statistics):
     """Return the number that the statistics of one of the entries of a block stand for."""
     if _has_levels(block):
         return _median(statistics) if block.is_ordered else jnp.argmax(statistics, axis=-1)
-    if isinstance(block, Histogram):
-        return jnp.asarray(FromCells(block.edges[number : number + 1]).inv(statistics))[..., 0]
     return jnp.round(statistics[..., 0]) if block.support.is_discrete else statistics[..., 0]
 
 

@@ -9,11 +9,9 @@ import numpy as np
 import numpyro.distributions as dist
 from jax import Array
 from numpyro.distributions import constraints
-from numpyro.distributions.transforms import Transform
 
 from aevb.distributions.levels import FAR
-
-Edges = tuple[tuple[float, ...], ...]  # of each variable, in increasing order
+from aevb.distributions.piecewise_linear import Edges, PiecewiseLinear
 
 
 class Histogram(dist.Distribution):
@@ -24,8 +22,8 @@ class Histogram(dist.Distribution):
 
     .. math:: \log p(u) = \log \mathrm{softmax}(l)_{k(u)} + \min(u, 0) - \max(u - K, 0)
 
-    :class:`FromCells` maps positions to numbers. Any density can be approximated, and values that occur very often have
-    narrow cells of their own.
+    :func:`from_positions` maps positions to numbers. Any density can be approximated, and values that occur very often
+    have narrow cells of their own.
 
     Args:
         logits: (..., d, L), of the lower tail, the cells and the upper tail; those beyond a variable's own are ignored.
@@ -81,7 +79,7 @@ class Histogram(dist.Distribution):
     @property
     def mean(self) -> Array:
         """The positions of the means."""
-        return jnp.asarray(FromCells(self.edges).inv(self.expectation))
+        return jnp.asarray(self.to_numbers.inv(self.expectation))
 
     @property
     def variance(self) -> Array:
@@ -89,6 +87,11 @@ class Histogram(dist.Distribution):
         facts = self._constants
         spread = facts.variances + (facts.centers - self.expectation[..., None]) ** 2
         return jnp.sum(self.probabilities * spread, axis=-1)
+
+    @property
+    def to_numbers(self) -> PiecewiseLinear:
+        """From positions to numbers."""
+        return from_positions(self.edges)
 
     @property
     def mode(self) -> Array:
@@ -109,49 +112,14 @@ class Histogram(dist.Distribution):
         )
 
 
-class FromCells(Transform):
-    """From positions among cells to numbers: linear in each cell, and with slope 1 beyond the first and last edge.
-
-    Args:
-        edges: See :class:`Histogram`.
+def from_positions(edges: Edges) -> PiecewiseLinear:
+    """Return the function from positions among cells to numbers: linear in each cell, with slope 1 beyond them.
 
     Example:
-        >>> FromCells(((0.0, 1.0, 5.0),))(jnp.array([[1.25], [-2.0], [3.0]])).tolist()
+        >>> from_positions(((0.0, 1.0, 5.0),))(jnp.array([[1.25], [-2.0], [3.0]])).tolist()
         [[2.0], [-2.0], [6.0]]
     """
-
-    domain = constraints.real  # pyright: ignore[reportAssignmentType]
-    codomain = constraints.real  # pyright: ignore[reportAssignmentType]
-
-    def __init__(self, edges: Edges):
-        self.edges = edges
-
-    def __call__(self, x: Any) -> Array:
-        """Return the numbers at positions (..., d)."""
-        facts = _facts(self.edges)
-        start, width = self._at(level_of(x, facts.num_cells), facts.starts, facts.widths)
-        return start + width * (x - jnp.clip(jnp.floor(x), 0, facts.num_cells))
-
-    def _inverse(self, y):
-        facts = _facts(self.edges)
-        number = jnp.sum(y[..., None] >= jnp.asarray(facts.starts[:, 1:], y.dtype), axis=-1)  # of the level
-        start, width = self._at(number, facts.starts, facts.widths)
-        return jnp.clip(number - 1, 0, facts.num_cells) + (y - start) / width
-
-    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates=None) -> Array:
-        """Return the log widths of the cells at these positions."""
-        facts = _facts(self.edges)
-        return self._at(level_of(x, facts.num_cells), np.log(facts.widths))[0]
-
-    def _at(self, level, *arrays):
-        """Return the entries of arrays (d, L) for levels (..., d)."""
-        is_level = level[..., None] == jnp.arange(arrays[0].shape[-1])
-        dtype = jnp.result_type(float)
-        return [jnp.sum(jnp.where(is_level, jnp.asarray(array, dtype), 0), axis=-1) for array in arrays]
-
-    def tree_flatten(self):
-        """Return the parts, as numpyro does: none is an array."""
-        return (), ((), {"edges": self.edges})
+    return PiecewiseLinear(tuple(tuple(map(float, range(len(of)))) for of in edges), edges)
 
 
 def level_of(position: Any, num_cells: Any) -> Array:
@@ -164,8 +132,6 @@ class _Facts(NamedTuple):
 
     num_cells: np.ndarray  # (d,)
     is_level: np.ndarray
-    starts: np.ndarray  # lower edges; of the lower tail, the upper one
-    widths: np.ndarray  # 1 for tails
     centers: Any
     variances: Any
 
@@ -183,4 +149,4 @@ def _facts(edges, num_levels=None):
     centers[:, 0], variances[:, 0] = starts[:, 0] - 1, 1.0  # exponential tails
     last = np.arange(len(edges)), num_cells + 1
     centers[last], variances[last] = starts[last] + 1, 1.0
-    return _Facts(num_cells, is_level, starts, widths, np.where(is_level, centers, 0), np.where(is_level, variances, 0))
+    return _Facts(num_cells, is_level, np.where(is_level, centers, 0), np.where(is_level, variances, 0))

@@ -8,6 +8,8 @@ from aevb.fitted import FittedModel
 from aevb.models.column_families import Block, blocks_of
 from aevb.models.table import feature_layout
 
+FACTS = ("family", "loc", "scale", "low", "high", "num_levels", "edges", "scores", "steps")
+
 
 def describe_columns(model: FittedModel) -> dict[str, Any]:
     """Return what a page needs to run the encoder and the decoder of a table.
@@ -22,9 +24,10 @@ def describe_columns(model: FittedModel) -> dict[str, Any]:
     for block in blocks_of(columns):
         shared = {name: np.asarray(raw) for name, raw in _shared(model, block).items()}
         for number, (column, place) in enumerate(zip(block.columns, block.places, strict=True)):
-            facts = column.describe()
+            facts = column.describe() | {"scores": column.scores if column.kind.has_cells else []}
+            facts["steps"] = column.single_values if column.kind.has_cells else []
             described[place] = {
-                **{name: facts[name] for name in ("family", "loc", "scale", "low", "high", "num_levels", "edges")},
+                **{name: facts[name] for name in FACTS},
                 **_parameters(block, number, start, shared),
             }
         start += block.num_outputs

@@ -53,7 +53,7 @@ def _field(column: ColumnFormat, stored):
         field |= {"low": column.low, "high": column.high, "least": column.low, "most": column.high}
     elif column.column.family in COUNTS:
         field |= {"least": 0} | ({"scale": "log1p"} if field["high"] - field["low"] > WIDE else {})
-    elif column.column.family == "histogram":
+    elif column.column.kind.has_cells:
         is_skewed = field["low"] >= 0 and np.median(values) < SKEWED * field["high"]
         field |= {"scale": "log1p"} if is_skewed else {}
     elif column.column.family == "lognormal":

@@ -37,6 +37,9 @@ from aevb.models.linear_start import start_linear
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, prior_precision
 
+ANNEALING = 2000  # steps, for tables and for a second start
+WITH_KL_TERM = ("sgvb-a", "sgvb-b")
+
 
 class Labels(NamedTuple):
     """How labels that may be unknown are learned; see :func:`aevb.estimators.marginal_label`."""
@@ -183,6 +186,7 @@ class Design:
         a, estimator = self.arguments, ESTIMATORS[self.estimator(models)]
         if self.labels is not None:
             estimator = marginal_label(with_terms(estimator), self.labels.classification, self.labels.visits)
+        annealing = {"annealing": self.annealing} if self.annealing and num_data is not None else {}
         learner = self.kind(
             skeleton=split(models).skeleton,
             num_data=1 if num_data is None else num_data,
@@ -190,8 +194,18 @@ class Design:
             num_samples=a.num_samples,
             optimizer=_optimizer(a),
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=self.is_standardized),
+            **annealing,
         )
         return learner, learner.init(models, learning_rate or 0.0, key)
+
+    @property
+    def annealing(self) -> int:
+        """In how many steps the weight of the KL term grows to 1; 0 if it is 1 from the start."""
+        steps = self.arguments.option("kl_annealing", 0)
+        if steps != AUTO:
+            return int(steps)
+        is_annealed = self.columns and self.labels is None and can_anneal(self.arguments, self.kind)
+        return ANNEALING if is_annealed else 0
 
     @property
     def is_standardized(self) -> bool:
@@ -199,6 +213,11 @@ class Design:
         if self.columns:
             return all(column.kind.is_standardized for column in self.columns)
         return self.arguments.decoder is None and LIKELIHOODS[self.likelihood].standardize
+
+
+def can_anneal(arguments: Arguments, kind: type[Ascent]) -> bool:
+    """Whether the KL term can have a smaller weight at first."""
+    return kind.can_anneal and arguments.estimator in WITH_KL_TERM
 
 
 def initial_learning_rate(arguments: Arguments) -> float | None:

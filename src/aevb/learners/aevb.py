@@ -7,36 +7,52 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import jax
+import jax.numpy as jnp
 from jax import Array
 
 from aevb.estimators import minibatch, with_terms
-from aevb.learners.ascent import EncoderAscent
+from aevb.learners.ascent import Ascent
 from aevb.learners.protocol import LearnerState
 
 
 @final
 @dataclass(frozen=True)
-class AEVB(EncoderAscent):
+class AEVB(Ascent):
     r"""Stochastic ascent on the lower bound, theta and phi together.
 
     .. math:: \theta, \phi \leftarrow \theta, \phi + \mathrm{update}\left(\nabla_{\theta, \phi}
         \frac{1}{N} \left[ \tilde L^M(X^M, \epsilon) + \log N(\theta, \phi; 0, I) \right]\right)
 
     The second term is the weight decay of the paper's MAP criterion. The arguments are those of
-    :class:`~aevb.learners.ascent.Ascent`.
+    :class:`~aevb.learners.ascent.Ascent`, and
+
+    Args:
+        annealing: During this many steps the weight of the KL term grows linearly to 1 (Bowman et al., "Generating
+            sentences from a continuous space", 2016, section 3.1); reports are always of the bound itself. It needs an
+            estimator with two terms. 0 for none.
 
     Paper: Algorithm 1, §2.3, §5.
     Deviates: the objective is divided by N, so that a learning rate means the same for small and large data sets.
     """
 
+    annealing: int = 0
     title: ClassVar[str] = "Auto-Encoding Variational Bayes"
     argument: ClassVar[str] = "learner='aevb'"
     follows_estimator: ClassVar[bool] = True
+    can_anneal: ClassVar[bool] = True
 
     @classmethod
     def prepare(cls, generative, recognition, posterior, latent_dim):
         """Return the pair unchanged."""
         return generative, recognition
+
+    def start_memory(self, models: tuple, key: Array) -> Any:
+        """Return nothing, or the number of steps so far if the KL term is annealed."""
+        return jnp.zeros((), jnp.int32) if self.annealing else ()
+
+    def models(self, state: LearnerState) -> tuple[Any, Any]:
+        """Return the generative and the recognition model of a state."""
+        return self._pair(state)
 
     def draw_noise(self, state: LearnerState, key: Array, x: Any, shape: tuple[int, ...]) -> Any:
         """Draw epsilon ~ p(epsilon) for datapoints like x: shape ``(*shape, L, ...)``."""
@@ -51,6 +67,10 @@ class AEVB(EncoderAscent):
             generative, recognition = self._pair(state, parameters)
             terms = terms_of_data(generative, recognition, batch, noise)
             terms = jax.tree.map(lambda term: term / self.num_data, terms)
-            return terms.lower_bound, terms
+            if not self.annealing:
+                return terms.lower_bound, terms
+            weight = jnp.minimum(state.memory / self.annealing, 1.0)
+            return terms.reconstruction - weight * terms.kl_divergence, terms
 
-        return self._ascend(state, objective)
+        after, report = self._ascend(state, objective)
+        return (after._replace(memory=state.memory + 1) if self.annealing else after), report

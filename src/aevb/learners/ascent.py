@@ -51,6 +51,7 @@ class Ascent(ABC):
     needs_real_latents: ClassVar[bool] = False
     has_weight_posterior: ClassVar[bool] = False
     follows_estimator: ClassVar[bool] = False
+    can_anneal: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod

@@ -78,6 +78,7 @@ class Capabilities(Protocol):
     needs_real_latents: ClassVar[bool]  # whether the prior's support must be all real vectors
     has_weight_posterior: ClassVar[bool]  # whether the decoder's weights are random variables
     follows_estimator: ClassVar[bool]  # whether a step ascends the estimator of single rows, and nothing else
+    can_anneal: ClassVar[bool]  # whether the KL term can have a smaller weight at first
 
     @classmethod
     def prepare(cls, generative: Any, recognition: Any, posterior: str, latent_dim: int) -> tuple[Any, Any]:

@@ -1,8 +1,9 @@
 """The cells of a column of numbers with frequent values: where their edges are, and where numbers lie among them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 MIN_ROWS = 20  # in a cell
 MIN_SHARE = 0.001  # of the rows, of a value with a cell of its own
@@ -71,11 +72,6 @@ def _groups(counts):
     return np.searchsorted(levels, ranks)
 
 
-def _between(below, above, is_whole):
-    middle = (below + above) / 2
-    return np.floor(middle) + 0.5 if is_whole else middle
-
-
 def to_cells(x: np.ndarray, edges: tuple[float, ...], scale: float) -> np.ndarray:
     """Return the positions of numbers among cells, see :class:`aevb.distributions.Histogram`.
 
@@ -105,6 +101,27 @@ def from_cells(u: np.ndarray, edges: tuple[float, ...], scale: float) -> np.ndar
 def _starts_and_widths(bounds, scale):
     """Return lower edges and widths of the lower tail, the cells and the upper tail; tails have the width `scale`."""
     return np.concatenate([bounds[:1], bounds]), np.concatenate([[scale], np.diff(bounds), [scale]])
+
+
+def scores_of(log_shares: tuple[float, ...]) -> np.ndarray:
+    """Return the normal scores of the edges of cells: quantiles of N(0, 1) that divide it into these shares.
+
+    Example:
+        >>> scores_of(tuple(np.log([0.5, 0.25, 0.25]))).round(3).tolist()
+        [0.0, 0.674]
+    """
+    return ndtri(np.cumsum(np.exp(log_shares))[:-1])
+
+
+def interpolate(x: np.ndarray, knots: Any, values: Any, slope: float) -> np.ndarray:
+    """Return an increasing function of numbers: linear between knots, with the given slope beyond the outer ones.
+
+    Example:
+        >>> interpolate(np.array([-1.0, 0.5, 5.0]), (0.0, 1.0), (0.0, 10.0), slope=2.0).tolist()
+        [-2.0, 5.0, 18.0]
+    """
+    beyond = np.minimum(x - knots[0], 0) + np.maximum(x - knots[-1], 0)
+    return np.interp(x, knots, values) + slope * beyond
 
 
 def shares(x: np.ndarray, edges: tuple[float, ...]) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from scipy.special import expit, logit
 
-from aevb.models.cells import find_cells, from_cells, shares, to_cells
+from aevb.models.cells import find_cells, from_cells, interpolate, scores_of, shares, to_cells
 
 EDGE = 1e-6  # the share that a number at or beyond an end is stored as: its log odds would be infinite
 QUARTILE = 0.7267  # of Student's t with 5 degrees of freedom, with which such a column starts
@@ -21,6 +21,7 @@ class Kind(NamedTuple):
     is_standardized: bool = False  # whether stored numbers are (t(x) - loc) / scale
     is_count: bool = False  # whether the network's input is (log(1 + x) - loc) / scale
     has_levels: bool = False
+    has_cells: bool = False  # whether it needs edges, and the shares of the cells between them
     num_starts: int = 0  # numbers in `start`, of columns without levels
 
 
@@ -29,13 +30,14 @@ KINDS = {
     "student-t": Kind(is_standardized=True),
     "lognormal": Kind(is_standardized=True),
     "bounded": Kind(is_standardized=True),
+    "quantile-gaussian": Kind(is_standardized=True, has_cells=True),
     "poisson": Kind(is_count=True, num_starts=1),
     "negative-binomial": Kind(is_count=True, num_starts=2),
     "bernoulli": Kind(num_starts=1),
     "categorical": Kind(has_levels=True),
     "ordinal": Kind(has_levels=True),
     "free-ordinal": Kind(has_levels=True),
-    "histogram": Kind(has_levels=True),  # its levels are the lower tail, the cells and the upper tail
+    "histogram": Kind(has_levels=True, has_cells=True),  # its levels are the lower tail, the cells and the upper tail
 }
 
 
@@ -52,6 +54,7 @@ class Column:
     "gaussian", "student-t"             :math:`(x - loc) / scale`
     "lognormal"                         :math:`(\log x - loc) / scale`
     "bounded"                           :math:`(\mathrm{logit} \frac{x - low}{high - low} - loc) / scale`
+    "quantile-gaussian"                 the normal score, see :class:`aevb.distributions.QuantileNormal`
     "poisson", "negative-binomial"      the count
     "bernoulli"                         0 or 1
     "categorical"                       the code of the level: 0, 1, ...
@@ -62,8 +65,8 @@ class Column:
     Args:
         name: Name of the column.
         family: One of those above.
-        loc: See above; for counts, the mean of log(1 + x), for the encoder; for a "histogram", the mean.
-        scale: See above; for counts, the standard deviation of log(1 + x); for a "histogram", that of the numbers.
+        loc: See above; for counts, the mean of log(1 + x), for the encoder; with cells, the mean.
+        scale: See above; for counts, the standard deviation of log(1 + x); with cells, that of the numbers.
         low: Lower end of a "bounded" column.
         high: Upper end of a "bounded" column.
         num_levels: Number of levels of a column that has them, and of cells and tails of a "histogram".
@@ -71,8 +74,8 @@ class Column:
             the log concentration if it is "negative-binomial"; the log odds of 1; the log shares of all categories, or
             of all cells and tails; or the log odds of being at or below each ordered level but the last. Empty for
             rate, concentration and odds of 1, and for equal shares.
-        edges: Of the cells of a "histogram", in the user's units.
-        frequent: Numbers of a "histogram" that have cells of their own.
+        edges: Of the cells of a "histogram" or a "quantile-gaussian" column, in the user's units.
+        frequent: Their numbers that have cells of their own.
 
     Example:
         >>> weight = Column.of("weight", "lognormal", np.array([60.0, 75.0, np.nan, 90.0]))
@@ -101,7 +104,7 @@ class Column:
             raise ValueError(f"column {self.name!r}: needs finite numbers, scale > 0 and low < high, got {self}.")
         if self.kind.has_levels and self.num_levels < 1:
             raise ValueError(f"num_levels: column {self.name!r} has {self.num_levels}, expected at least 1.")
-        if self.family == "histogram" and (len(self.edges) < 2 or self.num_levels != len(self.edges) + 1):
+        if self.kind.has_cells and (len(self.edges) < 2 or self.num_levels != len(self.edges) + 1):
             raise ValueError(
                 f"edges: column {self.name!r} has {len(self.edges)}, expected 2 or more, one fewer than num_levels."
             )
@@ -116,14 +119,20 @@ class Column:
     @property
     def num_starts(self) -> int:
         """How many numbers `start` has."""
-        if not self.kind.has_levels:
+        if not (self.kind.has_levels or self.kind.has_cells):
             return self.kind.num_starts
         return self.num_levels - (self.family == "ordinal")
 
     @property
     def single_values(self) -> tuple[int, ...]:
-        """The levels of a "histogram" that are narrow cells around a frequent number, in their order."""
+        """The numbers of the narrow cells around a frequent number, in their order; the lower tail has number 0."""
         return tuple(np.searchsorted(self.edges, self.frequent).tolist())
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """The normal scores of the edges."""
+        equal = (-math.log(self.num_levels),) * self.num_levels
+        return tuple(scores_of(self.start or equal).tolist())
 
     # ---- units -------------------------------------------------------------------------------------------------------
 
@@ -134,6 +143,8 @@ class Column:
         """
         if self.family == "histogram":
             return to_cells(x, self.edges, self.scale)
+        if self.family == "quantile-gaussian":
+            return interpolate(x, self.edges, self.scores, 1 / self.scale)
         if not self.kind.is_standardized:
             return x
         return (_unstandardized(self.family, x, self.low, self.high) - self.loc) / self.scale
@@ -142,6 +153,8 @@ class Column:
         """Return the entries in the user's units that stored numbers stand for."""
         if self.family == "histogram":
             return from_cells(u, self.edges, self.scale)
+        if self.family == "quantile-gaussian":
+            return interpolate(u, self.scores, self.edges, self.scale)
         if not self.kind.is_standardized:
             return u
         v = self.loc + self.scale * u
@@ -169,12 +182,13 @@ class Column:
         x = np.asarray(x, np.float64)
         x = x[~np.isnan(x)]
         loc, scale, start = 0.0, 1.0, ()
-        edges, frequent = find_cells(x) if family == "histogram" else ((), ())
+        kind = KINDS.get(family, Kind())
+        edges, frequent = find_cells(x) if kind.has_cells else ((), ())
         if family in KINDS and len(x):  # otherwise the defaults
-            kind = KINDS[family]
             if kind.is_standardized or kind.is_count or edges:
                 loc, scale = _location_and_scale(family, _unstandardized(family, x, low, high))
-            start = () if kind.is_standardized else tuple(map(float, _start(family, x, num_levels, edges)))
+            if edges or not kind.is_standardized:
+                start = tuple(map(float, _start(family, x, num_levels, edges)))
         return cls(name, family, loc, scale, low, high, len(edges) + 1 if edges else num_levels, start, edges, frequent)
 
     def describe(self) -> dict[str, Any]:
@@ -214,7 +228,7 @@ def _location_and_scale(family, v):
 def _start(family, x, num_levels, edges):
     """Return `start`, with half an entry more of each outcome, so that none is impossible."""
     n = len(x)
-    if family == "histogram":
+    if edges:
         return np.log(shares(x, edges))
     if family == "bernoulli":
         return (np.log(x.sum() + 0.5) - np.log(n - x.sum() + 0.5),)

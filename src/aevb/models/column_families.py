@@ -15,7 +15,7 @@ from jax import Array
 from numpyro.distributions import transforms
 
 from aevb.arrays import filled
-from aevb.distributions import FromCells, Histogram, Levels, OrderedLevels
+from aevb.distributions import Histogram, Levels, OrderedLevels, PiecewiseLinear, QuantileNormal, from_positions
 from aevb.models.column import Column
 from aevb.models.families import FAMILIES, REAL, Family, Parameter, above, limited
 
@@ -164,6 +164,16 @@ def _histogram(columns):
     return Family({"logits": Parameter(REAL, size=lambda d: d * K)}, distribution)
 
 
+def _quantile_gaussian(columns):
+    edges = _standardized_edges(columns)
+    scores, steps = (tuple(getattr(column, name) for column in columns) for name in ("scores", "single_values"))
+
+    def distribution(loc, log_variance):
+        return QuantileNormal(loc, log_variance / 2, scores, edges, steps, validate_args=False).to_event(1)
+
+    return Family({"loc": Parameter(REAL), "log_variance": Parameter(limited)}, distribution)
+
+
 def _standardized_edges(columns):
     return tuple(tuple((edge - column.loc) / column.scale for edge in column.edges) for column in columns)
 
@@ -199,7 +209,12 @@ def _exponential(columns):
 
 
 def _from_cells(columns):
-    return transforms.ComposeTransform([FromCells(_standardized_edges(columns)), _standardized(columns)])
+    return transforms.ComposeTransform([from_positions(_standardized_edges(columns)), _standardized(columns)])
+
+
+def _from_scores(columns):
+    to_numbers = PiecewiseLinear(tuple(column.scores for column in columns), _standardized_edges(columns))
+    return transforms.ComposeTransform([to_numbers, _standardized(columns)])
 
 
 def _between_ends(columns):
@@ -217,6 +232,7 @@ COLUMN_FAMILIES = {
     "student-t": ColumnFamily(_student_t, lambda *_: {"df": START_DF}, _standardized),
     "lognormal": ColumnFamily(lambda _: FAMILIES["gaussian"], to_units=_exponential),
     "bounded": ColumnFamily(lambda _: FAMILIES["gaussian"], to_units=_between_ends),
+    "quantile-gaussian": ColumnFamily(_quantile_gaussian, to_units=_from_scores),
     "poisson": ColumnFamily(lambda _: FAMILIES["poisson"], _count_start("log_rate")),
     "negative-binomial": ColumnFamily(
         lambda _: FAMILIES["negative-binomial"], _count_start("log_mean", "log_concentration")

@@ -131,6 +131,18 @@ SETTINGS: dict[str, Setting] = {
         registry="aevb.estimators:ESTIMATORS",
     ),
     "num_samples": Setting(1, "L, draws of z per datapoint and step.", int, low=1),
+    "kl_annealing": Setting(
+        "auto",
+        """
+        Number of steps in which the weight of the KL term grows from 0 to 1. Without it, latent variables that
+        explain a little of several columns may never be used, as their cost comes before their benefit.
+        ``"auto"``: 2,000 for tables, 0 for other data. It needs ``learner="aevb"`` and an estimator with a KL term,
+        ``"sgvb-a"`` or ``"sgvb-b"``; `score` and ``history_`` are always those of the bound.
+        """,
+        int,
+        choices=("auto",),
+        low=0,
+    ),
     "batch_size": Setting(
         "auto",
         """
@@ -204,7 +216,8 @@ SETTINGS: dict[str, Setting] = {
         """
         Epochs without a better held-out bound before training stops; the best parameters are kept. None to
         train for `max_epochs`. ``"auto"``: 10, or 1,000 steps if that is more; before it stops, training
-        continues twice from the best parameters, each time with a quarter of the learning rate.
+        continues twice from the best parameters, each time with a quarter of the learning rate. With
+        ``max_epochs="auto"`` it does so after 70% and 90% of the epochs at the latest.
         """,
         int,
         choices=("auto", None),

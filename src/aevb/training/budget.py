@@ -10,6 +10,7 @@ MAX_EPOCHS = 100  # the automatic max_epochs is at least this, and
 MAX_STEPS = 10_000  # at least this many steps, if held-out rows can end the run earlier
 PATIENCE_EPOCHS = 10  # the automatic patience is at least this, and
 PATIENCE_STEPS = 1_000  # at least this many steps
+DEADLINES = 0.7, 0.9  # shares of the automatic max_epochs: the last steps are small, as noise hides what they gain
 STEPS_PER_ROW = 50  # at least, per row of the history: held-out rows are evaluated that often
 SMALL = (
     1_000  # rows; with fewer, batches are smaller, more rows are held out, and these are used for training at the end
@@ -26,6 +27,19 @@ class Patience(NamedTuple):
     rows: int | None  # of the history; None: without limit
     num_reductions: int = 0  # of the learning rate, each from the best state, before the run ends
     judges_start: bool = False  # whether the start can be the best state
+    deadlines: tuple[int, ...] = ()  # rows of the history after which the learning rate is reduced in any case
+    warm_up: int = 0  # steps that do not count, because the objective is not the bound yet
+
+    def is_exhausted(self, rows_since_best: int, num_rows: int, num_steps: int) -> bool:
+        """Whether the bound has not improved for long enough, after so many rows of the history and steps."""
+        if self.rows is None:
+            return False
+        rows_that_count = num_rows * max(1 - self.warm_up / num_steps, 0.0) if num_steps else num_rows
+        return min(rows_since_best, rows_that_count) >= self.rows
+
+    def is_due(self, num_reductions: int, num_rows: int) -> bool:
+        """Whether it is time to reduce the learning rate, after so many reductions and rows of the history."""
+        return num_reductions < len(self.deadlines) and num_rows >= self.deadlines[num_reductions]
 
 
 class Budget(NamedTuple):
@@ -101,12 +115,14 @@ def budget_for(
         epochs_per_row: Value of the run that is resumed, whose `max_epochs` may have differed; None for a new run.
 
     Example:
-        >>> budget_for(4, "auto", "auto", is_judged=True, may_repeat=True)
-        Budget(max_epochs=2500, epochs_per_row=13, patience=Patience(rows=20, num_reductions=2, judges_start=False))
-        >>> budget_for(450, "auto", "auto", is_judged=True, may_repeat=True)
-        Budget(max_epochs=100, epochs_per_row=1, patience=Patience(rows=10, num_reductions=2, judges_start=False))
-        >>> budget_for(4, 3, 10, is_judged=True, may_repeat=True)
-        Budget(max_epochs=3, epochs_per_row=1, patience=Patience(rows=10, num_reductions=0, judges_start=False))
+        >>> budget_for(4, "auto", "auto", is_judged=True, may_repeat=True)[:2]
+        (2500, 13)
+        >>> budget_for(4, "auto", "auto", is_judged=True, may_repeat=True).patience[:4]
+        (20, 2, False, (134, 172))
+        >>> budget_for(450, "auto", "auto", is_judged=True, may_repeat=True).patience[:4]
+        (10, 2, False, (70, 90))
+        >>> budget_for(4, 3, 10, is_judged=True, may_repeat=True).patience[:4]
+        (10, 0, False, ())
     """
     is_auto = max_epochs == AUTO
     if epochs_per_row is None:
@@ -118,7 +134,9 @@ def budget_for(
         num_reductions = 2
         patience = max(PATIENCE_EPOCHS, _ceil(PATIENCE_STEPS, steps_per_epoch))
     rows = None if patience is None else _ceil(int(patience), epochs_per_row)
-    return Budget(int(max_epochs), epochs_per_row, Patience(rows, num_reductions))
+    num_rows = int(max_epochs) // epochs_per_row
+    deadlines = tuple(int(share * num_rows) for share in DEADLINES) if is_auto and is_judged and num_reductions else ()
+    return Budget(int(max_epochs), epochs_per_row, Patience(rows, num_reductions, deadlines=deadlines))
 
 
 def _ceil(work, unit):

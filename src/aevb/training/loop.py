@@ -132,9 +132,11 @@ class Run:
                 self._record()
                 if self._watching.callback is not None:
                     self._watching.callback(self.now.history[-1])
-            if patience.rows is not None and self.now.epochs_since >= patience.rows:
+            if patience.is_exhausted(self.now.epochs_since, len(self.now.history), self.now.steps):
                 if self.now.reductions >= patience.num_reductions or self.now.best_state is None:
                     return "converged"
+                self.now = self.now.with_reduced_step()
+            elif self.now.best_state is not None and patience.is_due(self.now.reductions, len(self.now.history)):
                 self.now = self.now.with_reduced_step()
         return self._feed.end
 

@@ -1,14 +1,9 @@
 """What a run with default settings does after training: detect a collapsed model, and retrain on all rows."""
 
-from dataclasses import replace
-from functools import cache
-from typing import Any
-
 import jax
 import numpy as np
 from jax import Array
 
-from aevb.estimators import with_terms
 from aevb.inference.diagnostics import active_codes
 from aevb.training.evaluation import rowwise
 from aevb.training.feed import Resident
@@ -18,11 +13,9 @@ from aevb.training.run import train_on
 
 FEW_NATS = 0.1  # of KL divergence: with more, the codes carry information, and no further check is needed
 MAX_JUDGED = 1000  # rows
-WARM_UP_STEPS = 1000
-WARM_UP_WEIGHT = 0.1  # of the KL term
 COLLAPSED = (
     "No latent variable is active: the codes do not depend on the data, and the model is no better than one with "
-    "independent columns. Training again with a warm-up of the KL term did not help. Either the columns are "
+    "independent columns. Training again, with a KL term that grows slowly, did not help. Either the columns are "
     "independent, or there is too little data; or try another latent_dim, hidden or learning_rate."
 )
 
@@ -48,27 +41,6 @@ def num_active(learner, state, feed: Resident) -> int:
 
 def _posterior_mean(recognition, x):
     return recognition(x).mean
-
-
-def warm_up(learner, state, feed: Resident, key: Array) -> Trained:
-    """Train for a thousand steps with a tenth of the KL term.
-
-    A model stays collapsed because its codes have a cost before the decoder has learned to use them.
-    (Bowman et al., "Generating sentences from a continuous space", 2016, section 3.1.)
-    """
-    tempered = replace(learner, estimator=_tempered(learner.estimator))
-    rows = -(-WARM_UP_STEPS // (feed.plan.num_steps * feed.plan.num_chunks))
-    without = replace(feed, validation_rows=None)
-    return train_on(tempered, state, without, key=key, max_epochs=rows * feed.epochs_per_row)
-
-
-@cache  # one function per estimator, so that its compiled program is reused
-def _tempered(estimator):
-    def tempered(*arguments):
-        terms: Any = with_terms(estimator)(*arguments)
-        return terms.reconstruction - WARM_UP_WEIGHT * terms.kl_divergence
-
-    return tempered
 
 
 def relearn(learner, state, feed: Resident, key: Array, path: tuple[int, ...]) -> Trained:

@@ -12,6 +12,7 @@ from aevb.arguments import check_parameter, read_random_state
 from aevb.data.frames import COLUMN_KINDS, read_kind
 from aevb.errors import WrongTypeError, shown
 from aevb.files import check_folder
+from aevb.fitted.design import can_anneal
 from aevb.learners import Ascent, learner_kind
 from aevb.models import POSTERIORS, check_real_support
 from aevb.settings import SETTINGS, Arguments, Setting
@@ -49,6 +50,11 @@ def check_settings(arguments: Arguments, settings: Mapping[str, Setting] = SETTI
         jax.eval_shape(lambda: check_real_support(prior(2)))  # traced: nothing is compiled
     if arguments.posterior == "dirichlet" and arguments.latent_dim == 1:
         raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
+    if arguments.option("kl_annealing", AUTO) not in (AUTO, 0) and not can_anneal(arguments, kind):
+        raise ValueError(
+            f"kl_annealing={arguments.kl_annealing}: needs learner='aevb', amortized=True and estimator='sgvb-a' or "
+            "'sgvb-b', whose objective has a KL term. Use these, or leave it out."
+        )
     if arguments.latent_dim == AUTO:
         _check_search(arguments, kind)
     if arguments.conditional:

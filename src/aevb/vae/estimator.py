@@ -104,6 +104,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         learner="aevb",
         estimator="sgvb-b",
         num_samples=1,
+        kl_annealing="auto",
         batch_size="auto",
         optimizer="adam",
         learning_rate=None,
@@ -131,6 +132,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         self.learner = learner
         self.estimator = estimator
         self.num_samples = num_samples
+        self.kl_annealing = kl_annealing
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate = learning_rate

@@ -16,7 +16,7 @@ from aevb.data.reading import Reading, column_names
 from aevb.data.training_data import TrainingData, offset_for
 from aevb.estimators import name_of
 from aevb.fitted import FittedModel, TrainingRecord
-from aevb.fitted.design import Design, initial_learning_rate
+from aevb.fitted.design import ANNEALING, Design, can_anneal, initial_learning_rate
 from aevb.models import STANDARD, MatrixFormat, PriorForm, form_of
 from aevb.persistence import written_arguments
 from aevb.settings import SETTINGS, Arguments
@@ -26,11 +26,11 @@ from aevb.training.budget import AUTO, MAX_STEPS, SMALL, Budget, batch_size_for,
 from aevb.training.checkpoint import Checkpoints, network_fingerprint, newest_about, optimizer_fingerprint
 from aevb.training.latent_dim import Search, candidates, search_feed, search_latent_dim
 from aevb.training.progress import tell
-from aevb.training.recipe import COLLAPSED, is_collapsed, relearn, warm_up
+from aevb.training.recipe import COLLAPSED, is_collapsed, relearn
 
 _LIKELIHOOD_LOG = logging.getLogger("aevb.likelihood")
 _TABLE_LOG = logging.getLogger("aevb.table")
-NEW_ARGUMENTS = ("network", "missing", "conditional")  # since checkpoints were first written
+NEW_ARGUMENTS = ("network", "missing", "conditional", "kl_annealing")  # since checkpoints were first written
 FORMER_DEFAULTS = {"latent_dim": LATENT_DIM, "hidden": list(HIDDEN)}  # as earlier versions wrote them
 LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 
@@ -138,7 +138,8 @@ class Fitting:
         options: dict[str, Any] = {"is_judged": feed.held_out is not None, "may_repeat": may_repeat}
         options["epochs_per_row"] = _notes(checkpoints).get("epochs_per_row")  # of a run that resumes
         budget = budget_for(steps, a.max_epochs, a.patience, **options)
-        return budget._replace(patience=budget.patience._replace(judges_start=a.init == AUTO))
+        facts = {"judges_start": a.init == AUTO, "warm_up": self._design(1).annealing}
+        return budget._replace(patience=budget.patience._replace(**facts))
 
     def _latent_dim(self, feed, checkpoints) -> tuple[int, list[dict]]:
         """Return J, as given or found by a search, and the rows of the search; a resumed run has searched before."""
@@ -215,14 +216,14 @@ class Fitting:
         return form_of(learner.models(trained.state)[0].prior) or PriorForm(STANDARD)
 
     def _start_again(self, learner, trained: Trained, feed: Resident, latent_dim, budget) -> Trained:
-        """Return the better of a collapsed run and a second one, which starts with a small KL term."""
+        """Return the better of a collapsed run and a second one, whose KL term has a small weight at first."""
         init, form = jax.random.fold_in(self.keys.init, 1), self._prior_form(learner, trained)
-        state = self._start(latent_dim, feed, init=init, linear=False, prior_form=form).state
-        warm = warm_up(learner, state, feed, self.keys.choice)
-        if warm.stopped_because == "interrupted":
-            return replace(trained, stopped_because="interrupted")
-        options = {"max_epochs": budget.max_epochs, "patience": budget.patience, "progress": self.progress}
-        again = train_on(learner, warm.state, feed, key=jax.random.fold_in(self.keys.train, 1), **options)
+        annealing = ANNEALING if can_anneal(self.arguments, self._design(latent_dim).kind) else 0
+        second = replace(self, arguments=self.arguments.replaced(kl_annealing=annealing))
+        start = second._start(latent_dim, feed, init=init, linear=False, prior_form=form)
+        options = {"max_epochs": budget.max_epochs, "progress": self.progress}
+        options["patience"] = budget.patience._replace(warm_up=annealing)
+        again = train_on(start.learner, start.state, feed, key=jax.random.fold_in(self.keys.train, 1), **options)
         is_better = trained.best_bound is None or (again.best_bound or -np.inf) > trained.best_bound
         trained = again if is_better else replace(trained, stopped_because=again.stopped_because)
         if again.stopped_because != "interrupted" and is_collapsed(learner, trained, feed):

@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import stats
+from scipy.ndimage import median_filter
 
 from aevb.models.cells import find_cells, log_density, shares
 
@@ -9,6 +10,10 @@ MAX_VALUES = 10_000  # that are looked at, evenly spaced
 MAX_STEPS_OF_EM = 30
 DEGREES_OF_FREEDOM = 3.0  # a heavy tail that still has a variance
 MIN_SCALE = 1e-3  # of a Student t density, in standard deviations of the entries
+NEIGHBOURS = 3  # different values on each side
+MIN_SPIKE = 0.05  # share of the entries
+STANDS_OUT = 3.0  # times as many entries as the values next to it have
+FEW = 0.5  # of the largest count
 MAX_SPIKE = 0.3  # share of the most frequent number; beyond, a density says little about the tails
 
 
@@ -86,6 +91,37 @@ def gain_of_cells(values: np.ndarray) -> float:
     cells = find_cells(train)
     found = log_density(test, cells.edges, shares(train, cells.edges), float(std))
     return float(np.mean(found) - max(map(np.mean, fits)))
+
+
+def share_of_spikes(counts: np.ndarray) -> float:
+    """Return the share of entries at frequent values that stand out from the values next to them.
+
+    Rounded numbers of a smooth distribution can all be frequent, but none stands out.
+
+    Args:
+        counts: How often each different value occurs, in the order of the values.
+
+    Example:
+        >>> rounded = np.bincount(np.random.default_rng(0).binomial(40, 0.5, size=4000))
+        >>> share_of_spikes(rounded), share_of_spikes(rounded + 4000 * (np.arange(len(rounded)) == 20)) > 0.4
+        (0.0, True)
+    """
+    beside = np.r_[np.ones(NEIGHBOURS, bool), False, np.ones(NEIGHBOURS, bool)]
+    around = median_filter(counts.astype(np.float64), footprint=beside, mode="mirror")
+    is_spike = (counts >= MIN_SPIKE * counts.sum()) & (counts >= STANDS_OUT * around)
+    return float(counts[is_spike].sum() / counts.sum())
+
+
+def has_one_peak(counts: np.ndarray) -> bool:
+    """Whether counts rise from few to the largest and fall to few, as those of grades do, and of codes by chance only.
+
+    Example:
+        >>> has_one_peak(np.array([1, 5, 9, 2])), has_one_peak(np.array([5, 1, 9, 2])), has_one_peak(np.ones(7))
+        (True, False, False)
+    """
+    peak = int(np.argmax(counts))
+    rises, falls = np.all(np.diff(counts[: peak + 1]) >= 0), np.all(np.diff(counts[peak:]) <= 0)
+    return bool(rises and falls and max(counts[0], counts[-1]) < FEW * counts[peak])
 
 
 def largest_share(values: np.ndarray) -> float:

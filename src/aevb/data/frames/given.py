@@ -90,7 +90,8 @@ def _candidates(column: ColumnFormat, value):
     if column.column.family == "histogram":  # whose density is constant between whole positions
         edges = np.unique([low, *np.arange(np.ceil(low), np.floor(high) + 1), high])
     else:
-        edges = np.linspace(low, high, NUM_CELLS + 1)
+        knots = [score for score in column.column.scores if low < score < high] if column.column.kind.has_cells else []
+        edges = np.unique([*np.linspace(low, high, NUM_CELLS + 1), *knots])
     return (edges[1:] + edges[:-1]) / 2, np.diff(edges)
 
 

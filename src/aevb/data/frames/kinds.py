@@ -16,6 +16,7 @@ from aevb.errors import shown
 
 MAX_LEVELS = 1000  # of a categorical column; with more it is free text
 MAX_CODES = 20  # different whole numbers that can be codes
+MIN_GRADES = 5  # whole numbers with one peak, to be taken for a scale
 MAX_STEPS = 10  # different numbers with decimals that can be an ordered scale
 MIN_ROWS_PER_LEVEL = 20
 MIN_ROWS_TO_JUDGE = 20  # fewer entries may all differ by chance
@@ -23,6 +24,7 @@ MIN_GAIN = 0.1  # nats per entry that a density must win over the normal one
 MIN_GAIN_IN_ALL = 5.0  # and nats for all entries, so that a few rows do not decide
 MIN_SKEWNESS = 1.0
 MIN_ROWS_FOR_CELLS = 1000
+MIN_SPIKES = 0.4  # share of rows at values that stand out from their neighbours, for which order means little
 MAX_DISTANCE = 0.2  # in total variation, from a Poisson or negative binomial variable
 MAX_LAST_SHARE = 0.1  # of the largest count: codes may all be frequent
 MIN_ZEROS = 0.05  # share of zeros in counts that take many values
@@ -186,6 +188,8 @@ def _whole_numbers(facts):
             shape = "spread like counts" if few else "with a long tail"
             return Decision(_count_family(x), f"{span}, {shape}")
     if num_levels <= MAX_CODES and has_enough:
+        if num_levels >= MIN_GRADES and high - low == num_levels - 1 and evidence.has_one_peak(facts.counts):
+            return Decision("ordinal", f"{span}, most often {facts.levels[int(np.argmax(facts.counts))]:.0f}: a scale")
         return Decision("categorical", f"{span}, only {num_levels} different ones: read as codes")
     return _density(facts, span)
 
@@ -230,13 +234,14 @@ def _bounded(facts):
 
 
 def _cells(facts, what):
-    """Return "histogram" for many numbers that no density fits: some are frequent, or there are several modes."""
+    """Return a kind with cells for many numbers that no density fits: some are frequent, or the shape is unusual."""
     x = evidence.sample_values(facts.observed)
     if len(x) < MIN_ROWS_FOR_CELLS or evidence.gain_of_cells(x) < MIN_GAIN:
         return None
     share, value = facts.counts.max() / len(facts.observed), facts.levels[int(np.argmax(facts.counts))]
     detail = f"{share:.0%} are {value:g}" if share >= MIN_ZEROS else "of a shape that no density fits well"
-    return Decision("histogram", f"{what}, {detail}")
+    is_spiky = evidence.share_of_spikes(facts.counts) >= MIN_SPIKES
+    return Decision("histogram" if is_spiky else "quantile-gaussian", f"{what}, {detail}")
 
 
 def _density(facts, what):
@@ -263,6 +268,7 @@ def _checked(facts, requested):
         "lognormal": (is_number and x.min() > 0, "numbers above 0"),
         "bounded": (is_number, "numbers"),
         "histogram": (is_number, "numbers"),
+        "quantile-gaussian": (is_number, "numbers"),
         **dict.fromkeys(
             ("count", "poisson", "negative-binomial"),
             (is_number and x.min() >= 0 and facts.is_whole and x.max() <= MAX_COUNT, "whole numbers from 0 to 2^24"),

@@ -34,14 +34,14 @@ def learn_number_column(name: str, family: str, values: np.ndarray, is_whole: bo
 def numbers_of(column: Column, stored: np.ndarray, low: float, high: float) -> np.ndarray:
     """Return the numbers that stored ones stand for.
 
-    Numbers of a "bounded" column or a "histogram" are between `low` and `high`; those of a narrow cell of a
-    "histogram" are the frequent number around which it is.
+    Numbers of a "bounded" column and of one with cells are between `low` and `high`; those of a narrow cell are the
+    frequent number around which it is.
     """
     values = column.in_units(stored)
     if column.family == "bounded":
         rounding = 1e-12 * (high - low)
         values = np.where(values < low + rounding, low, np.where(values > high - rounding, high, values))
-    if column.family == "histogram":
+    if column.kind.has_cells:
         values = np.clip(_at_frequent_values(values, column), low, high)
     return values
 

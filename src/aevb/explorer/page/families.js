@@ -3,7 +3,7 @@
 // To add one, add an entry to COLUMN_FAMILIES. Stored numbers u are those of the model, x those in the user's units.
 
 import { sigmoid, softplus } from "./network.js";
-import { limited, logGamma, stirlingExcess } from "./special.js";
+import { limited, logGamma, logNormalCdf, logNormalInterval, stirlingExcess } from "./special.js";
 
 /** @typedef {import("./random.js").Random} Random */
 /**
@@ -15,6 +15,8 @@ import { limited, logGamma, stirlingExcess } from "./special.js";
  * @property {number} high
  * @property {number} num_levels
  * @property {number[]} edges of the cells, in the user's units
+ * @property {number[]} scores their normal scores
+ * @property {number[]} steps the numbers of the cells, from 1 on, that are single values
  * @property {Record<string, { first: number, shift: number[] }>} outputs where a parameter's numbers are
  * @property {Record<string, number[]>} shared those that are the same for all z
  */
@@ -78,6 +80,16 @@ const UNITS = {
     },
     logSlope: (u, { edges, scale }) => Math.log(widthAt(u, edges, scale)),
   },
+  scores: {
+    to: (u, { scores, edges, scale }) => interpolate(u, scores, edges, scale),
+    from: (x, { scores, edges, scale }) => interpolate(x, edges, scores, 1 / scale),
+    logSlope(u, { scores, edges, scale }) {
+      const k = segmentOf(u, scores);
+      return Math.log(
+        k && k < scores.length ? (edges[k] - edges[k - 1]) / (scores[k] - scores[k - 1]) : scale,
+      );
+    },
+  },
   count: { to: (u) => u, from: (x) => Math.max(Math.round(x), 0), logSlope: () => 0 },
   code: {
     to: (u) => u,
@@ -85,6 +97,30 @@ const UNITS = {
     logSlope: () => 0,
   },
 };
+
+/**
+ * The number of knots at or below x.
+ * @param {number} x
+ * @param {number[]} knots
+ */
+function segmentOf(x, knots) {
+  const above = knots.findIndex((knot) => knot > x);
+  return above < 0 ? knots.length : above;
+}
+
+/**
+ * An increasing function: linear between knots, with the given slope beyond them.
+ * @param {number} x
+ * @param {number[]} knots
+ * @param {number[]} values
+ * @param {number} slope
+ */
+function interpolate(x, knots, values, slope) {
+  const k = segmentOf(x, knots);
+  if (!k) return values[0] + slope * (x - knots[0]);
+  const rise = k < knots.length ? (values[k] - values[k - 1]) / (knots[k] - knots[k - 1]) : slope;
+  return values[k - 1] + rise * (x - knots[k - 1]);
+}
 
 /**
  * The width of the cell at a position; that of a tail is the scale.
@@ -118,6 +154,27 @@ const NORMAL = {
   probabilities: null,
 };
 
+/**
+ * The mean of the numbers whose normal scores have mean mu and standard deviation sd.
+ * @param {ColumnFacts} column
+ * @param {number} mu
+ * @param {number} sd
+ */
+function meanOfNumbers({ scores, edges, scale }, mu, sd) {
+  const ends = [-Infinity, ...scores.map((score) => (score - mu) / sd), Infinity];
+  const below = ends.map((t) => (t === -Infinity ? 0 : t === Infinity ? 1 : Math.exp(logNormalCdf(t))));
+  const density = ends.map((t) => Math.exp(-(t * t + LOG_2_PI) / 2));
+  let mean = 0;
+  for (let k = 0; k <= scores.length; k++) {
+    const from = Math.max(k - 1, 0);
+    const isInside = k && k < scores.length;
+    const slope = isInside ? (edges[k] - edges[k - 1]) / (scores[k] - scores[k - 1]) : scale;
+    const middle = edges[from] + slope * (mu - scores[from]);
+    mean += middle * (below[k + 1] - below[k]) + slope * sd * (density[k] - density[k + 1]);
+  }
+  return mean;
+}
+
 /** @type {Omit<ColumnFamily, "at">} */
 const LEVELS = {
   logProb: ({ logShares }, u) => logShares[u],
@@ -132,6 +189,20 @@ export const COLUMN_FAMILIES = {
   gaussian: { ...NORMAL, units: UNITS.affine },
   lognormal: { ...NORMAL, units: UNITS.exponential },
   bounded: { ...NORMAL, units: UNITS.between },
+  "quantile-gaussian": {
+    ...NORMAL,
+    at: (read, column) => ({ ...NORMAL.at(read, column), column }),
+    logProb(theta, u) {
+      const { mu, logSd, column } = theta;
+      const k = segmentOf(u, column.scores);
+      if (!column.steps.includes(k)) return NORMAL.logProb(theta, u);
+      const [a, b] = [column.scores[k - 1], column.scores[k]];
+      const sd = Math.exp(logSd);
+      return logNormalInterval((a - mu) / sd, (b - mu) / sd) - Math.log(b - a);
+    },
+    guess: ({ mu, logSd, column }) => UNITS.scores.from(meanOfNumbers(column, mu, Math.exp(logSd)), column),
+    units: UNITS.scores,
+  },
   "student-t": {
     at: (read) => ({
       mu: read("loc")[0],

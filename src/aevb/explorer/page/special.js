@@ -38,3 +38,36 @@ export function limited(v, limit = 10) {
   const excess = Math.abs(v) - limit;
   return excess > 0 ? Math.sign(v) * (limit + Math.log1p(2 * excess) / 2) : v;
 }
+
+/**
+ * The logarithm of the probability that a standard normal variable is below t.
+ * @param {number} t
+ * @returns {number}
+ */
+export function logNormalCdf(t) {
+  if (t > 3) return Math.log1p(-Math.exp(logNormalCdf(-t)));
+  if (t < -3) {
+    // Laplace's continued fraction of Mills' ratio.
+    let ratio = -t;
+    for (let k = 60; k; k--) ratio = k / ratio - t;
+    return -(t * t + Math.log(2 * Math.PI)) / 2 - Math.log(ratio);
+  }
+  // The series of Phi(t) - 1/2 in odd powers, times the density (Marsaglia, 2004).
+  let term = t;
+  let sum = t;
+  for (let k = 3; Math.abs(term) > 1e-17; k += 2) sum += term *= (t * t) / k;
+  return Math.log(0.5 + (sum * Math.exp((-t * t) / 2)) / Math.sqrt(2 * Math.PI));
+}
+
+/**
+ * The logarithm of the probability that a standard normal variable is between a and b, a < b.
+ * @param {number} a
+ * @param {number} b
+ * @returns {number}
+ */
+export function logNormalInterval(a, b) {
+  if (a > 0) return logNormalInterval(-b, -a);
+  if (b - a < 0.002) return -(((a + b) / 2) ** 2 + Math.log(2 * Math.PI)) / 2 + Math.log(b - a);
+  const logBelow = logNormalCdf(b);
+  return logBelow + Math.log(-Math.expm1(logNormalCdf(a) - logBelow));
+}
