@@ -1,25 +1,28 @@
-"""Compare fit_posterior with NumPyro's SVI and BlackJAX's Pathfinder on posteriors of posteriordb.
+"""Compare fit_posterior with NumPyro's SVI, BlackJAX's Pathfinder and PyMC's ADVI on posteriors of posteriordb.
 
     AEVB_DATA=... python benchmarks/posteriors.py [--names NAME ...] [--output FILE]
 
-All methods get the same log joints and run one after the other in one process, posterior by posterior; times are CPU
-seconds, compilation included. A row that exists in the output is not computed again.
+All methods get the same log joints and run one after the other, posterior by posterior; times are CPU seconds,
+compilation included. PyMC has its own virtual environment and process; its column says so if it does not install. A row
+that exists in the output is not computed again.
 """
 
 import argparse
 import json
+import subprocess
 import time
 import warnings
 from pathlib import Path
 
-import blackjax
 import jax
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import optax
+from blackjax.vi import multipathfinder
 from numpyro.infer import SVI, Trace_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal
+from run import python_for
 
 from aevb.experiments.posteriors.reference import MODELS, compare, load_reference
 from aevb.experiments.posteriors.structured import derived
@@ -28,7 +31,9 @@ from aevb.experiments.result_file import markdown_table
 from aevb.models import LogJoint, describe
 from aevb.posterior.density import Density
 
-NUM_STEPS, NUM_DRAWS = 10_000, 4000
+HERE = Path(__file__).resolve().parent
+PYMC = ("pymc", ["pymc", "-e", str(HERE.parent)])  # virtual environment and requirements, see run.py
+NUM_STEPS, NUM_DRAWS, NUM_PATHS = 10_000, 4000, 8
 
 
 def errors_of(draws, model, reference):
@@ -70,13 +75,31 @@ def pathfinder(name, model, reference):
     def log_density(u):
         return density.of_point(u, density.data)
 
-    start = jax.random.uniform(jax.random.key(0), (density.size,), minval=-2, maxval=2)
-    state, _ = jax.jit(lambda key, u: blackjax.vi.pathfinder.approximate(key, log_density, u))(jax.random.key(1), start)
-    points, _ = blackjax.vi.pathfinder.sample(jax.random.key(2), state, NUM_DRAWS)
+    starts = jax.random.uniform(jax.random.key(0), (NUM_PATHS, density.size), minval=-2, maxval=2)
+    run = jax.jit(lambda key, u: multipathfinder.multi_approximate(key, log_density, u, NUM_DRAWS // NUM_PATHS)[0])
+    state = run(jax.random.key(1), starts)
+    log_weights = np.asarray(multipathfinder.psis_weights(state)[0], np.float64)
+    weights = np.exp(log_weights - log_weights.max())
+    index = np.random.default_rng(0).choice(NUM_DRAWS, NUM_DRAWS, p=weights / weights.sum())
+    points = np.asarray(state.samples, np.float64).reshape(NUM_DRAWS, -1)[index]
     return errors_of(density.constrain(points), model, reference)
 
 
-METHODS = {"fit_posterior": ours, "NumPyro SVI": numpyro_svi, "Pathfinder": pathfinder}
+def pymc_advi(name, model, reference):
+    command = [python_for(PYMC), HERE / "workers" / "pymc_advi.py", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    row = json.loads(done.stdout.splitlines()[-1])
+    return row
+
+
+METHODS = {
+    "fit_posterior": ours,
+    "NumPyro SVI": numpyro_svi,
+    "Pathfinder": pathfinder,
+    "PyMC ADVI": pymc_advi,
+}
 
 
 def table(results):
@@ -109,9 +132,11 @@ def main():
             start = time.process_time()
             try:
                 row = run(name, MODELS[name], reference)
-            except (ValueError, RuntimeError, FloatingPointError, TypeError, AttributeError) as error:
+            except (ValueError, RuntimeError, FloatingPointError, TypeError, AttributeError, OSError) as error:
                 row = {"failed": f"{type(error).__name__}: {error}"[:200]}
-            results.setdefault(name, {})[method] = row | {"cpu_seconds": time.process_time() - start}
+            except subprocess.CalledProcessError:
+                row = {"failed": "does not install"}
+            results.setdefault(name, {})[method] = {"cpu_seconds": time.process_time() - start} | row
             arguments.output.parent.mkdir(parents=True, exist_ok=True)
             arguments.output.write_text(json.dumps(results, indent=1))
             print(f"# {name}, {method}: {row}", flush=True)

@@ -21,6 +21,7 @@ from aevb.posterior.curvature import laplace, polish
 from aevb.posterior.density import Density
 from aevb.posterior.gaussian import Gaussian, maximize, residual
 from aevb.posterior.minibatches import Minibatches
+from aevb.posterior.start import find_start
 from aevb.posterior.weighing import resampled
 
 RNG = np.random.default_rng(0)
@@ -189,6 +190,12 @@ def test_priors_as_distributions_a_summary_and_files(tmp_path):
     assert same.std == fitted.std
     assert repr(same) == repr(fitted)
     np.testing.assert_array_equal(same.sample(9)["mu"], fitted.sample(9)["mu"])
+    np.testing.assert_array_equal(same.sample(9, resample=False)["mu"], fitted.sample(9, resample=False)["mu"])
+    values = {"mu": np.array([0.5, 1.0])}
+    np.testing.assert_array_equal(same.log_prob(values), fitted.log_prob(values))
+    np.testing.assert_allclose(
+        same.log_prob(values), dist.Normal(x.sum() / 4 / precision, precision**-0.5).log_prob(values["mu"]), atol=0.05
+    )
     with pytest.raises(FileNotFoundError, match="contains no fitted posterior"):
         FittedPosterior.load(tmp_path)
 
@@ -238,6 +245,40 @@ def test_draws_outside_of_the_support_name_the_variable():
 def two_modes(v):
     apart = jnp.stack([dist.Normal(-6, 1).log_prob(v), dist.Normal(6, 1).log_prob(v)])
     return jax.scipy.special.logsumexp(apart, axis=0)
+
+
+def test_paths_up_the_bound_avoid_the_spike_of_a_hierarchy():
+    """Thirty groups far from 0: the density is infinite where the scale is 0; q must not start there.
+
+    With flat priors of the mean and of the scale, the scale is about 20 and known within a factor of 1.3.
+    """
+    y = np.random.default_rng(0).normal(240, 20, size=(30, 1)) + np.random.default_rng(1).normal(0, 5, size=(30, 4))
+
+    def log_joint(v):
+        groups = dist.Normal(v["mu"], v["tau"]).log_prob(v["theta"]).sum()
+        return groups + dist.Normal(v["theta"][:, None], v["sigma"]).log_prob(y).sum() - jnp.log(v["sigma"])
+
+    variables = {"mu": (), "tau": constraints.positive, "sigma": constraints.positive, "theta": (30,)}
+    density = Density(LogJoint(log_joint), describe(variables), None, 1)
+    start = find_start(density, np.random.default_rng(0))
+    at = density.constrain(start.q.mean[None])
+    assert abs(at["mu"][0] - y.mean()) < 20
+    assert abs(np.log(at["tau"][0] / y.mean(1).std())) < 0.5
+    assert abs(np.log(at["sigma"][0] / 5)) < 0.5
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:k-hat")
+def test_the_end_of_a_ridge_is_not_a_second_mode():
+    """The scale of three groups is nearly 0, where paths end; the draws go there, and no mode is missed."""
+    y = np.array([1.0, 1.2, 0.8])
+
+    def log_joint(v):
+        prior = dist.HalfNormal(1).log_prob(v["tau"]) + dist.Normal(0, v["tau"]).log_prob(v["theta"]).sum()
+        return prior + dist.Normal(v["theta"], 1.0).log_prob(y).sum()
+
+    fitted = fit_posterior(log_joint, variables={"tau": constraints.positive, "theta": (3,)}, progress=False)
+    assert not any("modes" in warning for warning in fitted.warnings)
 
 
 @pytest.mark.thorough

@@ -325,3 +325,17 @@ def test_a_nan_during_training_halves_the_learning_rate():
         )
     assert np.isfinite(fitted.lower_bound)
     assert fitted.stopped_because == "max_steps"
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:The gradient became")
+def test_a_nan_in_a_gradient_names_the_variable():
+    """The root's slope is infinite where its argument is 0, as it is at the start, b = 0."""
+
+    def log_joint(v):
+        return dist.Normal(0, 1).log_prob(v["a"]) - v["b"] ** 2 / 2 - 0 * jnp.sqrt(jnp.maximum(v["b"] - 0.9, 0))
+
+    with pytest.raises(FloatingPointError, match="because of the variable 'b', at step 0"):
+        fit_posterior(
+            log_joint, "gaussian", variables={"a": (), "b": ()}, optimizer="sgd", max_steps=20, progress=False
+        )

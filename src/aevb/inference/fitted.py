@@ -8,11 +8,16 @@ import jax
 import numpy as np
 
 from aevb.arguments import check_parameter
+from aevb.inference.arviz_data import as_arviz
 from aevb.inference.fitted_files import load_fitted, save_fitted
 from aevb.inference.summary import Summary, summarize
 from aevb.models import Posterior
 from aevb.models.compilation import compiled
 from aevb.models.own_arrays import with_own_arrays
+
+NOT_SAVED = (
+    "is not saved: it is not of a named family, or the support of a variable is not one of NumPyro's. The draws are."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,6 +73,8 @@ class FittedPosterior:
 
         For a named family it is over the concatenated vector of unconstrained variables.
         """
+        if self.posterior is None:
+            raise ValueError(f"distribution: q {NOT_SAVED}")
         return self.posterior.distributions()
 
     @property
@@ -118,7 +125,7 @@ class FittedPosterior:
             index = rng.permutation(num)[:num_samples] if num_samples <= num else rng.integers(num, size=num_samples)
             return jax.tree.map(lambda draws: draws[index], self.draws)
         if self.details.draw_q is None:
-            raise ValueError("resample=False: q itself is not saved with a posterior; only its draws are.")
+            raise ValueError(f"resample=False: q {NOT_SAVED}")
         return self.details.draw_q(num_samples, seed)
 
     def log_prob(self, values: Any) -> np.ndarray:
@@ -127,7 +134,7 @@ class FittedPosterior:
         It is the density of the variables themselves: the Jacobian of the map to their supports is included.
         """
         if self.details.log_prob is None:
-            raise ValueError("log_prob: is known for named families only, and not saved with a posterior.")
+            raise ValueError(f"log_prob: q {NOT_SAVED}")
         return self.details.log_prob(values)
 
     def predictive(self, function: Any = None, num_samples: int = 1000, *, random_state: int | None = None) -> Any:
@@ -168,7 +175,10 @@ class FittedPosterior:
         """
         check_parameter("num_samples", num_samples, kind=int, low=1)
         if self.local is None:
-            raise ValueError("sample_local: the model has no local variables; sample() draws the global ones.")
+            raise ValueError(
+                "sample_local: the model has no local variables, or the posterior was loaded: they are not saved. "
+                "sample() draws the global ones."
+            )
         if data is not None and not hasattr(self.local, "encoder"):
             raise ValueError("data: new datapoints need an encoder. Fit with local_posterior=your encoder.")
         data = self.data if data is None else jax.tree.map(np.asarray, data)
@@ -182,14 +192,23 @@ class FittedPosterior:
         return jax.tree.map(np.asarray, draws)
 
     def save(self, folder: Any) -> None:
-        """Save draws, weights and diagnostics to a folder, as JSON and safetensors; see :meth:`load`."""
+        """Save draws, weights, diagnostics and q to a folder, as JSON and safetensors; see :meth:`load`.
+
+        q is saved if it is of a named family; your own distributions, encoders, local variables and the model itself
+        are not, because code is not saved.
+        """
         save_fitted(self, folder)
 
     @classmethod
     def load(cls, folder: Any) -> "FittedPosterior":
-        """Return a posterior saved to a folder: its draws and diagnostics, but neither q nor the model."""
+        """Return a posterior saved to a folder, without its model.
+
+        `sample` then draws from the saved draws; ``sample(resample=False)``, `log_prob` and `distribution` refer to q.
+        """
         facts = load_fitted(folder)
-        return cls(posterior=None, local=None, **{**facts, "details": Details(**facts["details"])})
+        q = facts.pop("posterior")
+        functions = {} if q is None else {"draw_q": q.draw, "log_prob": q.log_prob}
+        return cls(posterior=q, local=None, **{**facts, "details": Details(**facts["details"], **functions)})
 
     def to_arviz(self) -> Any:
         """Return the draws as ArviZ's InferenceData, marked as variational; needs `arviz`.
@@ -198,39 +217,7 @@ class FittedPosterior:
         sample size) do not apply to them; use k-hat, among the attributes. ``sample_stats.log_weight`` contains the log
         importance weights, the log joint of all the data minus log q.
         """
-        try:
-            import arviz
-        except ImportError as error:
-            raise ImportError("to_arviz() needs ArviZ: pip install 'aevb[arviz]'.") from error
-        except OSError as error:  # importing ArviZ writes to the user's cache folder
-            error.add_note("ArviZ writes to the cache folder when imported. Set XDG_CACHE_HOME to a writable folder.")
-            raise
-        draws = self.draws if isinstance(self.draws, dict) else {"variables": self.draws}
-        num_chains = self.details.num_chains
-        draws = {name: values.reshape(num_chains, -1, *values.shape[1:]) for name, values in draws.items()}
-        if num_chains > 1:
-            method, note = "NUTS, started and preconditioned by SGVB", "Markov chains"
-        else:
-            method = "variational (SGVB)"
-            note = "independent draws from a variational approximation, not a Markov chain: see k_hat"
-        attributes = {
-            "inference_library": "aevb",
-            "inference_method": method,
-            "note": note,
-            "lower_bound": self.lower_bound,
-            "lower_bound_std_error": self.std_error,
-            "k_hat": self.k_hat,
-        }
-        return arviz.from_dict(
-            posterior=draws,
-            sample_stats=None if num_chains > 1 else {"log_weight": self.log_weights[self._index()][None]},
-            posterior_attrs=attributes,
-            sample_stats_attrs=attributes,
-        )
-
-    def _index(self):
-        """Return which of q's draws the draws are."""
-        return slice(None) if self.details.index is None else self.details.index
+        return as_arviz(self)
 
     def __repr__(self) -> str:
         bound = f"lower bound {self.lower_bound:.3f} +- {self.std_error:.3f} nats from {len(self.log_weights):,} draws"

@@ -8,6 +8,8 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from aevb.files import written_whole
+from aevb.inference.approximation import Approximation
+from aevb.models import POSTERIOR_FAMILIES, Posterior
 
 FORMAT = 1
 _FACTS = ("lower_bound", "std_error", "k_hat", "history", "stopped_because", "seed", "warnings", "family", "converged_")
@@ -15,7 +17,7 @@ _TREES = {"draws": "draws", "effective": "effective_sample_size"}  # arrays, or 
 
 
 def save_fitted(fitted: Any, folder: str | Path) -> None:
-    """Write draws, weights and diagnostics of a fitted posterior; the log joint and q are not saved."""
+    """Write draws, weights and diagnostics of a fitted posterior, and q if it is of a named family."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     details = fitted.details
@@ -29,6 +31,10 @@ def save_fitted(fitted: Any, folder: str | Path) -> None:
     facts = {name: getattr(fitted, name) for name in _FACTS}
     facts |= {"format": FORMAT, "tried": list(fitted.tried), "num_chains": details.num_chains}
     facts |= {"is_final": details.is_final, "order": list(fitted.draws) if isinstance(fitted.draws, dict) else None}
+    q = _without_model(fitted.posterior)
+    written = None if q is None else q.written()
+    facts["q"], of_q = (None, {}) if written is None else written
+    arrays |= {f"q/{name}": np.ascontiguousarray(value) for name, value in of_q.items()}
     with written_whole(folder / "draws.safetensors") as scratch:
         save_file(arrays, str(scratch))
     with written_whole(folder / "posterior.json") as scratch:
@@ -51,8 +57,11 @@ def load_fitted(folder: str | Path) -> dict[str, Any]:
     arrays = load_file(Path(folder) / "draws.safetensors")
     order = facts.pop("order")
 
+    def parts(name):
+        return {key.partition("/")[2]: value for key, value in arrays.items() if key.startswith(f"{name}/")}
+
     def tree(name):
-        found = {key.partition("/")[2]: value for key, value in arrays.items() if key.startswith(f"{name}/")}
+        found = parts(name)
         if not found:
             return None
         return found[""] if set(found) == {""} else {part: found[part] for part in order}
@@ -61,10 +70,20 @@ def load_fitted(folder: str | Path) -> dict[str, Any]:
     details |= {name: tree(name) for name in ("proposals", "r_hat")}
     details |= {name: facts.pop(name) for name in ("num_chains", "is_final")}
     facts |= {attribute: tree(name) for name, attribute in _TREES.items()}
+    q = facts.pop("q", None)
     facts |= {"log_weights": arrays["log_weights"], "details": details}
+    facts |= {"posterior": None if q is None else Approximation.read(q, parts("q"))}
     facts |= {"warnings": tuple(facts["warnings"]), "tried": tuple(facts["tried"])}
     del facts["format"]
     return facts
+
+
+def _without_model(q):
+    """Return q as an approximation that can be written; None for the user's own distributions."""
+    if isinstance(q, Posterior) and q.variables is not None:
+        names = [name for name, family in POSTERIOR_FAMILIES.items() if type(q.parts) is family]
+        return Approximation.of_module(q.variables, names[0], q.parts, precise=False) if names else None
+    return q if isinstance(q, Approximation) else None
 
 
 def _has(details, name):

@@ -6,8 +6,10 @@ Paper: §2.3, App. F.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array, lax
 
@@ -93,6 +95,17 @@ class PosteriorLearner:
         """Return 0: the parameters of a posterior have no prior; that of the variables is part of the log joint."""
         return 0.0
 
+    def bad_variables(self, state: LearnerState) -> list[str]:
+        """Return the names of the variables whose parameters are not finite, because their gradient was not."""
+        posterior, _ = self.models(state)
+        if isinstance(posterior.parts, dict):
+            return [name for name, part in posterior.parts.items() if not _is_finite(part)]
+        if posterior.variables is None or not hasattr(posterior.parts, "loc"):
+            return []
+        places = posterior.variables.places().items()
+        loc = np.asarray(posterior.parts.loc)
+        return [str(name) for name, (start, stop) in places if name and not np.isfinite(loc[start:stop]).all()]
+
     def log_ratio(self, models: tuple, point: Any, data: Any) -> Array:
         """Return log p(v) - log q(v) at one point; log p(X, v) - log q(v) if the log joint is a single function."""
         posterior, _ = models
@@ -125,6 +138,10 @@ class PosteriorLearner:
         point = q.transform(epsilon)
         z, log_det = q.read(point)
         return log_likelihood(variables, z, x) + log_det - _held_fixed(local).at(x, row).log_prob(point)
+
+
+def _is_finite(module):
+    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(module) if eqx.is_inexact_array(leaf))
 
 
 def _held_fixed(model):

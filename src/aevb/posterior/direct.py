@@ -52,7 +52,7 @@ def fit_directly(problem: Problem, family: str, how: Optimization, refine: str |
                 trial = search.fit(family)
                 tried = [trial]
             most = most_draws(density)
-            if not trial.weighted.would_be_enough(0) and trial.weighted.would_be_enough(most):
+            if not trial.weighted.would_be_enough(0) and trial.weighted.is_covered:
                 trial.weighted = weigh(density, trial.weighted.q, rng, most=most)
         except FloatingPointError as error:
             _explain(problem, density, error, how.random_state)

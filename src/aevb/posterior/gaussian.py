@@ -75,13 +75,25 @@ class Gaussian(NamedTuple):
             return Gaussian(self.mean + self.factor * shift, self.factor * np.exp(growth / 2))
         return Gaussian(self.mean + self.factor @ shift, self.factor + self.factor @ growth / 2)
 
+    def of_noise(self, noise: "Gaussian") -> "Gaussian":
+        """Return the distribution of the points whose noise has this one; both are diagonal, or both are not."""
+        factor = self.factor * noise.factor if self.is_diagonal else self.factor @ noise.factor
+        return Gaussian(self.transform(noise.mean[None])[0], factor)
+
     @classmethod
     def of_moments(cls, mean: np.ndarray, covariance: np.ndarray) -> "Gaussian":
         """Return the Gaussian with these moments; a covariance of shape (D,) is a diagonal one."""
         if covariance.ndim == 1:
             return cls(mean, np.sqrt(covariance))
         scale = np.sqrt(np.diag(covariance))
-        return cls(mean, scale[:, None] * np.linalg.cholesky(covariance / np.outer(scale, scale)))
+        correlation = covariance / np.outer(scale, scale)
+        try:
+            factor = np.linalg.cholesky(correlation)
+        except np.linalg.LinAlgError:  # singular up to rounding
+            values, vectors = np.linalg.eigh(correlation)
+            factor = np.linalg.qr((vectors * np.sqrt(np.maximum(values, 1e-12))).T)[1].T
+            factor = factor * np.sign(np.diag(factor))
+        return cls(mean, scale[:, None] * factor)
 
 
 class Residual(NamedTuple):
@@ -93,6 +105,11 @@ class Residual(NamedTuple):
     growth_error: np.ndarray  # (D,): of the diagonal
     lower_bound: float
     share_bad: float  # of the draws at which the log density is not finite
+
+    @property
+    def largest(self) -> float:
+        """The largest change of a mean, or of the logarithm of a spread."""
+        return float(max(np.abs(self.shift).max(), np.abs(_diagonal(self.growth)).max() / 2))
 
     @property
     def is_zero(self) -> bool:
@@ -173,8 +190,7 @@ def maximize(density: Density, q: Gaussian, rng: np.random.Generator, max_steps:
             if test.is_zero and not test.is_sharp and num_test < NUM_TEST[1]:
                 num_test *= 4
                 continue
-            worst = max(np.abs(test.shift).max(), np.abs(_diagonal(test.growth)).max() / 2)
-            history.append({"step": done, "lower_bound": test.lower_bound, "residual": float(worst)})
+            history.append({"step": done, "lower_bound": test.lower_bound, "residual": test.largest})
             watch(history[-1])
             converged = test.is_zero
             if converged or done >= max_steps:
@@ -192,22 +208,25 @@ def maximize(density: Density, q: Gaussian, rng: np.random.Generator, max_steps:
 
 
 def _level(density, q, rng, rate, num_steps):
-    """Take steps of one size; return the average of the second half, and how many steps failed."""
+    """Take steps of one size; return the average of the second half, and how many steps failed.
+
+    The average is taken in coordinates in which the first q is N(0, I), where covariances are numbers near 1.
+    """
+    local = Gaussian(np.zeros_like(q.mean), np.ones_like(q.mean) if q.is_diagonal else np.eye(len(q.mean)))
     total, num, bad = np.zeros(()), 0, 0
     for step in range(num_steps):
-        at = residual(density, q, rng, density.block)
+        at = residual(density, q.of_noise(local), rng, density.block)
         if at.share_bad > 0.5:  # q reaches to where the model is not defined: return and shrink
-            q, bad = Gaussian(q.mean, q.factor / 2), bad + 1
+            local, bad = Gaussian(local.mean, local.factor / 2), bad + 1
             continue
-        shift, growth = _limited(rate * at.shift), _limited(rate * at.growth)
-        q = q.moved(shift, growth)
+        local = local.moved(_limited(rate * at.shift), _limited(rate * at.growth))
         if step >= num_steps // 2:
-            moments = np.concatenate([q.mean[None], np.atleast_2d(q.covariance())])
+            moments = np.concatenate([local.mean[None], np.atleast_2d(local.covariance())])
             total, num = total + moments, num + 1
     if num:
         mean, covariance = total[0] / num, total[1:] / num
-        q = Gaussian.of_moments(mean, covariance[0] if q.is_diagonal else covariance)
-    return q, bad
+        local = Gaussian.of_moments(mean, covariance[0] if q.is_diagonal else covariance)
+    return q.of_noise(local), bad
 
 
 def _limited(step):

@@ -2,6 +2,8 @@
 
 import warnings
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from aevb.inference.fitted import Details, FittedPosterior, draw_arrays
@@ -50,8 +52,19 @@ def judge(learner, trained, data, steps_per_epoch, key, seed) -> FittedPosterior
         data=data if local is not None else None,
         warnings=tuple(doubts),
         converged_=_has_levelled(rows),
-        details=Details(draw_q=lambda num_samples, seed: draw_arrays(q, num_samples, seed)),
+        details=Details(
+            draw_q=lambda num_samples, seed: draw_arrays(q, num_samples, seed),
+            log_prob=lambda values: _log_prob(q, draws, values),
+        ),
     )
+
+
+def _log_prob(q, draws, values):
+    """Return log q of values of the variables, with a leading axis like that of draws or without."""
+    values = jax.tree.map(jnp.asarray, values)
+    points, log_det = (values, 0.0) if q.variables is None else q.variables.unconstrain(values)
+    has_axis = jax.tree.leaves(values)[0].ndim == jax.tree.leaves(draws)[0].ndim
+    return np.asarray((jax.vmap(q.log_prob) if has_axis else q.log_prob)(points) - log_det, np.float64)
 
 
 def _has_levelled(bounds):

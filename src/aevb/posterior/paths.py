@@ -30,7 +30,18 @@ def climb(density: Density, rng: np.random.Generator, num_paths: int) -> list[Pa
     Raises:
         FloatingPointError: The log density is finite nowhere near the origin.
     """
-    x, f, g = starts(density, rng, num_paths)
+    return follow(density, *starts(density, rng, num_paths))
+
+
+def follow(density, x: np.ndarray, f: np.ndarray, g: np.ndarray) -> list[Path]:
+    """Follow paths from points x, (P, D), with values f and gradients g; return them, the highest end first.
+
+    Args:
+        density: A function of points (S, D) that returns values (S,) and gradients (S, D).
+        x: Where the paths start; changed in place, like `f` and `g`.
+        f: (P,).
+        g: (P, D).
+    """
     P, D = x.shape
     points, values = [[row] for row in x], [[value] for value in f]
     pairs: list[list[tuple]] = [[] for _ in range(P)]

@@ -1,16 +1,15 @@
 """The result of a fit: draws of the posterior from weighted draws of q or from chains, and reasons for doubt."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions.transforms import AffineTransform, LowerCholeskyAffine
 
+from aevb.inference.approximation import Approximation
 from aevb.inference.fitted import Details, FittedPosterior
 from aevb.inference.pareto import k_hat_threshold, smoothed_weights
 from aevb.posterior.chains import Chains
 from aevb.posterior.density import Density
 from aevb.posterior.gaussian import Gaussian
+from aevb.posterior.modes import missed
 from aevb.posterior.selection import Trial
 from aevb.posterior.start import Start
 from aevb.posterior.student import Student
@@ -19,30 +18,15 @@ from aevb.posterior.weighing import NEGLIGIBLE_GAP, TRUSTED, Weighted, resampled
 FEWEST_EFFECTIVE = 100  # draws, below which weights are too unequal to use
 
 
-class Approximation:
-    """A fitted q as NumPyro distributions, in the floating-point type that JAX uses now."""
-
-    def __init__(self, q):
-        self.q = q
-
-    def distributions(self) -> dist.Distribution:
-        """Return q over the vector of unconstrained variables."""
-        q = self.q
-        if isinstance(q, Gaussian | Student):
-            mean, factor = jnp.asarray(q.mean), jnp.asarray(_triangular(q.factor))
-            if isinstance(q, Student):
-                return dist.MultivariateStudentT(q.df, mean, factor)
-            return (
-                dist.Normal(mean, factor).to_event(1)
-                if q.is_diagonal
-                else dist.MultivariateNormal(mean, scale_tril=factor)
-            )
-        inner = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), q.module)()
-        mean, factor = jnp.asarray(q.base.mean), jnp.asarray(_triangular(q.base.factor))
-        outer = (
-            AffineTransform(mean, factor, q.module().support) if factor.ndim == 1 else LowerCholeskyAffine(mean, factor)
-        )
-        return dist.TransformedDistribution(inner, outer)
+def approximation(density: Density, q) -> Approximation:
+    """Return q with its variables, without the model."""
+    if isinstance(q, Gaussian | Student):
+        df = q.df if isinstance(q, Student) else None
+        return Approximation(density.variables, q.mean, _triangular(q.factor), df, precise=density.precise)
+    base = q.base
+    return Approximation.of_module(
+        density.variables, q.family, q.module, density.precise, base.mean, _triangular(base.factor)
+    )
 
 
 def _triangular(factor):
@@ -54,16 +38,12 @@ def build(density: Density, trial: Trial, tried: list[Trial], start: Start, seed
     weighted = trial.weighted
     finite = weighted.log_weights[np.isfinite(weighted.log_weights)]
     doubts = chains.doubts() if chains is not None else _doubts(density, trial)
-    doubts += _several_modes(start)
+    points = None if chains is None else chains.points.reshape(-1, density.size)
+    doubts += _several_modes(missed(density, start.modes, weighted, points, np.random.default_rng(seed)))
     draws, effective, details = (_of_weights if chains is None else _of_chains)(density, weighted, seed, chains)
-    q = weighted.q
-    functions = {
-        "draw_q": lambda num, seed: density.constrain(q.draw(np.random.default_rng(seed), num)[0]),
-        "log_prob": lambda values: _log_prob(density, q, values),
-        "predict": predict,
-    }
+    q = approximation(density, weighted.q)
     return FittedPosterior(
-        posterior=Approximation(q),
+        posterior=q,
         local=None,
         draws=draws,
         log_weights=weighted.log_weights,
@@ -78,7 +58,7 @@ def build(density: Density, trial: Trial, tried: list[Trial], start: Start, seed
         converged_=trial.converged,
         effective_sample_size=effective,
         tried=tuple(_row(one) for one in tried),
-        details=Details(**details, **functions),
+        details=Details(**details, draw_q=q.draw, log_prob=q.log_prob, predict=predict),
     )
 
 
@@ -118,22 +98,14 @@ def _of_chains(density, weighted, seed, chains):
     return draws, jax.tree.map(effective_sample_size, apart), details
 
 
-def _log_prob(density, q, values):
-    with density.precision():
-        points, log_det = density.variables.unconstrain(values)
-    points = np.asarray(points, np.float64)
-    found = q.log_prob(np.atleast_2d(points)) - np.atleast_1d(np.asarray(log_det, np.float64))
-    return found if points.ndim == 2 else found[0]
-
-
-def _several_modes(start: Start) -> list[str]:
-    """Return a sentence about modes that neither q nor chains started from it see."""
-    if start.num_modes == 1:
+def _several_modes(shares: list[float]) -> list[str]:
+    """Return a sentence about modes that the draws do not have, from their shares of the mass."""
+    if not shares:
         return []
-    shares = ", ".join(f"{share:.0%}" for share in start.shares)
+    shown = ", ".join(f"{share:.0%}" for share in (1 - sum(shares), *shares))
     return [
-        f"The posterior has at least {start.num_modes} modes, with about {shares} of its mass; the draws cover one of "
-        "them. Order or constrain the variables so that the modes become one, if they are the same up to names."
+        f"The posterior has at least {len(shares) + 1} modes, with about {shown} of its mass; the draws cover the "
+        "first. Order or constrain the variables so that the modes become one, if they are the same up to names."
     ]
 
 

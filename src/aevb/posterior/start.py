@@ -6,15 +6,18 @@ import numpy as np
 
 from aevb.posterior.curvature import laplace, polish, probed_units
 from aevb.posterior.density import Density
-from aevb.posterior.gaussian import Gaussian, residual
+from aevb.posterior.gaussian import MAX_BAD, Gaussian, maximize, residual
+from aevb.posterior.modes import apart
 from aevb.posterior.paths import climb
+from aevb.posterior.smoothing import smoothed_start
 
 MAX_FULL = 500  # variables up to which covariances are matrices
 NUM_POLISHED = 4  # ends of paths that are followed to their mode
 NUM_ON_THE_WAY = 6  # points of the best path that are tried too
 NUM_DRAWS = 64  # for the estimate of the bound at each candidate
-VALLEY = 2.0  # nats between two modes; on a ridge without one, the ends of paths are parts of the same mode
-LIKELY = 5.0  # nats below the best mode: a share of about 1%
+NUM_TEST = 256  # draws that decide whether the start is near an optimum of the bound
+FAR = 1.0  # standard deviations by which a mean would move, or a factor e by which a standard deviation would grow
+NUM_TRIED = 553  # most steps from each of two starts
 
 
 class Start(NamedTuple):
@@ -22,26 +25,45 @@ class Start(NamedTuple):
 
     q: Gaussian
     lower_bound: float  # its estimate there
-    num_modes: int  # with more than about 1% of the mass, by their Gaussians
-    shares: list[float]  # their shares, the largest first
+    modes: list[Gaussian]  # that are apart; see `aevb.posterior.modes`
 
 
 def find_start(density: Density, rng: np.random.Generator) -> Start:
     """Follow paths up the log density from random points, and return the Gaussian with the best bound.
 
-    The mode itself may be far from the mass, or at infinity, as in a funnel; so points on the way are tried as well.
+    The mode itself may be far from the mass, or at infinity, as in a funnel; so points on the way are tried as well. If
+    the best of these Gaussians would still move by more than its own standard deviation, paths up the bound are tried,
+    and the better one after a few steps is the start.
 
     Args:
         density: The log density.
         rng: Random generator.
     """
+    start = _from_modes(density, rng)
+    at = residual(density, start.q, rng, NUM_TEST)
+    if at.share_bad < MAX_BAD and at.largest < FAR:
+        return start
+    other = smoothed_start(density, rng)
+    if other is None:
+        return start
+    rivals = [maximize(density, q, rng, NUM_TRIED) for q in (start.q, _in_form_of(start.q, other))]
+    best = max(rivals, key=lambda fit: fit.history[-1]["lower_bound"])
+    return start._replace(q=best.q, lower_bound=best.history[-1]["lower_bound"])
+
+
+def _in_form_of(q, diagonal):
+    return diagonal if q.is_diagonal else Gaussian(diagonal.mean, np.diag(diagonal.factor))
+
+
+def _from_modes(density, rng):
+    """Return the best Gaussian at the ends of paths up the density, and on the way there."""
     num_paths = 8 if density.is_cheap else 4
     paths = climb(density, rng, num_paths)
     if density.size > MAX_FULL:
         candidates = [Gaussian(path.points[-1], probed_units(density, path.points[-1], rng)) for path in paths[:2]]
         bounds = [_bound(density, q, rng) for q in candidates]
         best = int(np.argmax(bounds))
-        return Start(candidates[best], bounds[best], 1, [1.0])
+        return Start(candidates[best], bounds[best], [])
     modes: list[Gaussian] = []
     for path in _distinct(paths)[:NUM_POLISHED]:
         mode, factor, _ = polish(density, path.points[-1])
@@ -49,7 +71,7 @@ def find_start(density: Density, rng: np.random.Generator) -> Start:
     bounds = [_bound(density, q, rng) for q in modes]
     order = np.argsort(bounds)[::-1]
     modes, bounds = [modes[i] for i in order], [bounds[i] for i in order]
-    shares = _shares(density, modes, bounds)
+    separate = apart(density, modes, bounds)
     points = paths[0].points
     for i in np.unique(np.linspace(0, len(points) - 1, NUM_ON_THE_WAY + 2).astype(int)[1:-1]):
         q = Gaussian(points[i], laplace(density, points[i]))
@@ -62,7 +84,7 @@ def find_start(density: Density, rng: np.random.Generator) -> Start:
             break
         q = Gaussian(q.mean, q.factor / 2)
         bound = _bound(density, q, rng)
-    return Start(q, bound, len(shares), shares)
+    return Start(q, bound, separate)
 
 
 def _bound(density, q, rng):
@@ -82,25 +104,3 @@ def _distinct(paths):
         ):
             found.append(path)
     return found
-
-
-def _shares(density, modes, bounds):
-    """Return the shares of the mass of modes that are apart, with a valley between them, by their bounds."""
-    apart: list[int] = []
-    for i, q in enumerate(modes):
-        D = len(q.mean)
-        far = [
-            np.sum(modes[j].noise(q.mean[None]) ** 2) > 9 * (D + 5) and _valley(density, q.mean, modes[j].mean) > VALLEY
-            for j in apart
-        ]
-        if np.isfinite(bounds[i]) and bounds[i] > bounds[0] - LIKELY and all(far):
-            apart.append(i)
-    weights = np.exp([bounds[i] - bounds[0] for i in apart]) if apart else np.ones(1)
-    return [float(share) for share in weights / weights.sum()]
-
-
-def _valley(density, one, other):
-    """Return how far the log density falls below the lower of two points on the line between them."""
-    shares = np.linspace(0, 1, 15)[:, None]
-    values, _ = density(one + shares * (other - one))
-    return min(values[0], values[-1]) - values.min()

@@ -75,6 +75,9 @@ def diagnose(error: DivergedError, learner, state, chunk, noise_key, first_step:
             rows = np.asarray(rows)
             terms = _terms(learner, state, chunk.source, rows)
             what = _bad_term(terms | reported) or bad_array or error.what
+            if names := getattr(learner, "bad_variables", lambda state: [])(after):
+                what = "The gradient became infinite or nan" if what == bad_array else what
+                what += f", because of the variable {' or '.join(map(repr, names))},"
             rows = rows[_are_bad(terms, rows)]
             numbers, of = chunk.names
             return DivergedError(first_step + number, what, rows if numbers is None else numbers[rows], of)
