@@ -7,7 +7,7 @@ the noise that the recognition model needs. `vmap` extends it to a batch, and `m
 from collections.abc import Callable
 
 from aevb.estimators.full_vb import full_vb_a, full_vb_b
-from aevb.estimators.importance import importance
+from aevb.estimators.importance import importance, importance_terms
 from aevb.estimators.kl import analytic_kl, has_analytic_kl, kl
 from aevb.estimators.marginal_label import marginal_label
 from aevb.estimators.minibatch import minibatch
@@ -40,6 +40,7 @@ __all__ = [
     "full_vb_b",
     "has_analytic_kl",
     "importance",
+    "importance_terms",
     "kl",
     "marginal_label",
     "minibatch",

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from aevb.estimators.samples import posterior_samples
+from aevb.estimators.terms import Terms
 from aevb.models import GenerativeModel, RecognitionModel
 
 
@@ -29,4 +30,18 @@ def importance(generative: GenerativeModel, recognition: RecognitionModel, x: An
     """
     q, z = posterior_samples(recognition, x, epsilon)  # z: (K, J)
     log_weights = jax.vmap(lambda z: generative.log_joint(x, z) - q.log_prob(z))(z)
+    return _log_mean(log_weights)
+
+
+def importance_terms(generative: GenerativeModel, recognition: RecognitionModel, x: Any, epsilon: Any) -> Terms:
+    """Return the same bound with the average of log p(x|z); the rest is no KL divergence, and no term of its own."""
+    q, z = posterior_samples(recognition, x, epsilon)
+    log_likelihoods = jax.vmap(lambda z: generative.log_likelihood(x, z))(z)
+    p = generative.latent_distribution(x)
+    return Terms(
+        _log_mean(log_likelihoods + jax.vmap(lambda z: p.log_prob(z) - q.log_prob(z))(z)), jnp.mean(log_likelihoods)
+    )
+
+
+def _log_mean(log_weights):
     return jax.nn.logsumexp(log_weights) - jnp.log(len(log_weights))

@@ -35,10 +35,11 @@ from aevb.models import (
 )
 from aevb.models.linear_start import start_linear
 from aevb.settings import Arguments
-from aevb.training.budget import AUTO, prior_precision
+from aevb.training.budget import AUTO, SMALL, prior_precision
 
 ANNEALING = 2000  # steps, for tables and for a second start
-WITH_KL_TERM = ("sgvb-a", "sgvb-b")
+CAN_ANNEAL = (AUTO, "sgvb-a", "sgvb-b", "importance")
+FEW_ROWS = 20_000  # of a table, whose model is learned by the importance-weighted bound
 
 
 class Labels(NamedTuple):
@@ -168,44 +169,52 @@ class Design:
             check_memory(self.data_dim, self.latent_dim, self.hidden)
         models = self.models(key, rows, weights)
         if models[1] is None or a.own_parts:
-            estimator = sgvb_a if a.estimator == "sgvb-b" else ESTIMATORS[a.estimator]
+            estimator = sgvb_a if a.estimator in (AUTO, "sgvb-b") else ESTIMATORS[a.estimator]
             check_models(*models, self.data_dim, self.latent_dim, estimator, a.num_samples, self.given)
         return models
 
-    def estimator(self, models: tuple) -> str:
+    def estimator(self, models: tuple, num_data: float | None = None) -> str:
         """Return the estimator in use: A instead of B where the KL divergence has no closed form."""
         generative, recognition = models
-        if self.arguments.estimator != "sgvb-b" or recognition is None:
-            return self.arguments.estimator
+        name = self.arguments.estimator
+        if name == AUTO:
+            is_weighted = self._is_annealed and num_data is not None and num_data <= FEW_ROWS
+            name = "importance" if is_weighted else "sgvb-b"
+        if name != "sgvb-b" or recognition is None:
+            return name
         return "sgvb-b" if has_analytic_kl(generative, recognition, self.data_dim, self.given.size) else "sgvb-a"
 
     def start(
         self, models: tuple, num_data: float | None, learning_rate: float | None, key: Array
     ) -> tuple[Ascent, LearnerState]:
         """Return the learner and its initial state; for a stream N is unknown, and the prior is ignored."""
-        a, estimator = self.arguments, ESTIMATORS[self.estimator(models)]
+        a, name = self.arguments, self.estimator(models, num_data)
+        estimator = ESTIMATORS[name]
         if self.labels is not None:
             estimator = marginal_label(with_terms(estimator), self.labels.classification, self.labels.visits)
-        annealing = {"annealing": self.annealing} if self.annealing and num_data is not None else {}
+        steps = self.annealing(num_data)
         learner = self.kind(
             skeleton=split(models).skeleton,
             num_data=1 if num_data is None else num_data,
             estimator=estimator,
-            num_samples=a.num_samples,
+            num_samples=a.num_samples_for(name),
             optimizer=_optimizer(a),
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=self.is_standardized),
-            **annealing,
+            **({"annealing": steps} if steps else {}),
         )
         return learner, learner.init(models, learning_rate or 0.0, key)
 
-    @property
-    def annealing(self) -> int:
-        """In how many steps the weight of the KL term grows to 1; 0 if it is 1 from the start."""
+    def annealing(self, num_data: float | None) -> int:
+        """Return in how many steps the weight of the KL term grows to 1; 0 if it is 1 from the start."""
         steps = self.arguments.option("kl_annealing", 0)
-        if steps != AUTO:
-            return int(steps)
-        is_annealed = self.columns and self.labels is None and can_anneal(self.arguments, self.kind)
-        return ANNEALING if is_annealed else 0
+        if steps != AUTO or num_data is None:  # of a stream, whose state may be that of an earlier batch
+            return 0 if num_data is None else int(steps)
+        return ANNEALING if self._is_annealed and num_data >= SMALL else 0
+
+    @property
+    def _is_annealed(self) -> bool:
+        """Whether the model is one of a table that can be annealed."""
+        return bool(self.columns) and not self.has_own_codes and can_anneal(self.arguments, self.kind)
 
     @property
     def is_standardized(self) -> bool:
@@ -217,7 +226,7 @@ class Design:
 
 def can_anneal(arguments: Arguments, kind: type[Ascent]) -> bool:
     """Whether the KL term can have a smaller weight at first."""
-    return kind.can_anneal and arguments.estimator in WITH_KL_TERM
+    return kind.can_anneal and arguments.estimator in CAN_ANNEAL
 
 
 def initial_learning_rate(arguments: Arguments) -> float | None:

@@ -38,7 +38,7 @@ def lower_bound_terms(
         num_samples: L; None for the model's own.
         progress: Whether to show a progress bar where it takes long.
     """
-    num_draws: int = model.arguments.num_samples if num_samples is None else num_samples
+    num_draws: int = model.num_samples if num_samples is None else num_samples
     check_parameter("num_samples", num_draws, kind=int, low=1)
     check_encoder(model, "score_samples", 'log_likelihood(X, method="hmc") estimates log p(x) itself')
     setting = model.key(), model.bound, num_draws

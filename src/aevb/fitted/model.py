@@ -110,6 +110,11 @@ class FittedModel:
         return CUSTOM if "prior" in self.arguments.own_parts else STANDARD
 
     @property
+    def num_samples(self) -> int:
+        """L, draws of z per row in training."""
+        return self.arguments.num_samples_for(self.estimator)
+
+    @property
     def bound(self) -> Callable:
         """The estimator of the lower bound by which rows are scored: B, or A where it has no closed form."""
         return sgvb_b if self.estimator == "sgvb-b" else sgvb_a

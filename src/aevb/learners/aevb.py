@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from aevb.estimators import minibatch, with_terms
+from aevb.estimators import Terms, importance, importance_terms, minibatch, with_terms
 from aevb.learners.ascent import Ascent
 from aevb.learners.protocol import LearnerState
 
@@ -28,8 +28,8 @@ class AEVB(Ascent):
 
     Args:
         annealing: During this many steps the weight of the KL term grows linearly to 1 (Bowman et al., "Generating
-            sentences from a continuous space", 2016, section 3.1); reports are always of the bound itself. It needs an
-            estimator with two terms. 0 for none.
+            sentences from a continuous space", 2016, section 3.1), and that of the importance-weighted bound likewise,
+            the rest being the average of log p(x|z); reports are always of the bound itself. 0 for none.
 
     Paper: Algorithm 1, §2.3, §5.
     Deviates: the objective is divided by N, so that a learning rate means the same for small and large data sets.
@@ -61,7 +61,8 @@ class AEVB(Ascent):
 
     def step(self, state: LearnerState, batch: Any, noise: Any, places: Array):
         """Update all parameters with one minibatch (M, ...) and its noise (M, L, ...); `places` are not used."""
-        terms_of_data = minibatch(with_terms(self.estimator), self.num_data)
+        is_weighted = self.annealing and self.estimator is importance
+        terms_of_data = minibatch(importance_terms if is_weighted else with_terms(self.estimator), self.num_data)
 
         def objective(parameters):
             generative, recognition = self._pair(state, parameters)
@@ -70,7 +71,8 @@ class AEVB(Ascent):
             if not self.annealing:
                 return terms.lower_bound, terms
             weight = jnp.minimum(state.memory / self.annealing, 1.0)
-            return terms.reconstruction - weight * terms.kl_divergence, terms
+            objective = weight * terms.lower_bound + (1 - weight) * terms.reconstruction
+            return objective, Terms(terms.lower_bound) if is_weighted else terms
 
         after, report = self._ascend(state, objective)
         return (after._replace(memory=state.memory + 1) if self.annealing else after), report

@@ -53,7 +53,7 @@ def _title(model, column):
     if column == "log_joint":
         return "log p(x, z) during training"
     if getattr(model, "estimator_", None) == "importance":
-        return f"Importance-weighted bound (L = {model.arguments.num_samples}) during training"
+        return f"Importance-weighted bound (L = {model.num_samples}) during training"
     return "Lower bound during training"
 
 

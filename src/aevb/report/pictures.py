@@ -120,7 +120,7 @@ def _learning_words(model, run_data):
             "KL(q(θ) ‖ p(θ)) / N; the held-out curve does not." + overfitting
         )
     if model.estimator == "importance":
-        num_samples = model.arguments.num_samples
+        num_samples = model.num_samples
         return (
             f"The importance-weighted bound with {num_samples} sample{'s' * (num_samples != 1)} of z per row, "
             "which this model was trained to maximize. It is tighter than the lower bound in the table above, so the "

@@ -4,8 +4,9 @@ from typing import Any
 
 from aevb.settings.table import OWN_PARTS, SETTINGS
 
-HIDDEN = TABLE_HIDDEN = (500,)  # widths by default, of matrices and of tables
+HIDDEN, TABLE_HIDDEN = (500,), (200, 200)  # widths by default, of matrices and of tables
 LATENT_DIM, TABLE_LATENT_DIM = 2, 10
+NUM_WEIGHTED = 5  # draws of z per row
 
 
 class Arguments:
@@ -57,6 +58,16 @@ class Arguments:
         if self.latent_dim is not None:
             return self.latent_dim
         return LATENT_DIM if num_columns is None else max(min(num_columns, TABLE_LATENT_DIM), LATENT_DIM)
+
+    def num_samples_for(self, estimator: str) -> int:
+        """Return L as given, or at least 5 if the importance-weighted bound was chosen automatically.
+
+        Example:
+            >>> [Arguments().num_samples_for(name) for name in ("sgvb-b", "importance")]
+            [1, 5]
+        """
+        is_chosen = self.estimator == "auto" and estimator == "importance"
+        return max(self.num_samples, NUM_WEIGHTED) if is_chosen else self.num_samples
 
     @property
     def own_prior(self) -> Any:

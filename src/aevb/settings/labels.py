@@ -53,6 +53,7 @@ REGRESSOR_SETTINGS: dict[str, Setting] = {
     "estimator": replace(
         SETTINGS["estimator"],
         default="importance",
+        choices=(),
         help="""
         The bound that is learned from: ``"importance"``, which with `num_samples` draws is close to log p(y|x), or
         ``"sgvb-b"``, ``"sgvb-a"`` or ``"score-function"``.

@@ -71,7 +71,8 @@ SETTINGS: dict[str, Setting] = {
         None,
         """
         Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
-        order. None: one of 500. With ``likelihood="multinomial"`` only the encoder has hidden layers.
+        order. None: one of 500, for tables two of 200. With ``likelihood="multinomial"`` only the encoder has
+        hidden layers.
         """,
         int,
         low=1,
@@ -121,13 +122,15 @@ SETTINGS: dict[str, Setting] = {
         registry="aevb.learners:LEARNERS",
     ),
     "estimator": Setting(
-        "sgvb-b",
+        "auto",
         """
         ``"sgvb-b"``, ``"sgvb-a"``, ``"score-function"`` or ``"importance"``. Where KL(q‖p) has no closed
-        form, ``"sgvb-a"``, which samples it, is used instead of ``"sgvb-b"``; ``estimator_`` is the one in use.
+        form, ``"sgvb-a"``, which samples it, is used instead of ``"sgvb-b"``. ``"auto"``: ``"sgvb-b"``; for tables
+        of up to 20,000 rows ``"importance"`` with 5 samples. ``estimator_`` is the one in use.
         Wake-sleep uses it only to evaluate held-out rows; Monte Carlo EM does not use it; full VB supports the
         first two, eqs. (24) and (22) of the paper.
         """,
+        choices=("auto",),
         registry="aevb.estimators:ESTIMATORS",
     ),
     "num_samples": Setting(1, "L, draws of z per datapoint and step.", int, low=1),
@@ -136,8 +139,9 @@ SETTINGS: dict[str, Setting] = {
         """
         Number of steps in which the weight of the KL term grows from 0 to 1. Without it, latent variables that
         explain a little of several columns may never be used, as their cost comes before their benefit.
-        ``"auto"``: 2,000 for tables, 0 for other data. It needs ``learner="aevb"`` and an estimator with a KL term,
-        ``"sgvb-a"`` or ``"sgvb-b"``; `score` and ``history_`` are always those of the bound.
+        ``"auto"``: 2,000 for tables of at least 1,000 rows, 0 for other data. It needs ``learner="aevb"`` and an
+        estimator with a KL term: ``"sgvb-a"``, ``"sgvb-b"`` or ``"importance"``. `score` and ``history_`` are always
+        those of the bound.
         """,
         int,
         choices=("auto",),

@@ -27,7 +27,7 @@ def is_collapsed(learner, trained: Trained, feed: Resident) -> bool:
     judged = [row for row in trained.history if row.get("validation_lower_bound", -np.inf) == trained.best_bound]
     row = (judged or trained.history)[-1]
     divergence = row.get("validation_kl_divergence", row.get("kl_divergence"))
-    if divergence is None or not divergence < FEW_NATS:
+    if divergence is not None and not divergence < FEW_NATS:
         return False
     return num_active(learner, trained.state, feed) == 0
 

@@ -43,7 +43,7 @@ def check_settings(arguments: Arguments, settings: Mapping[str, Setting] = SETTI
             f"forgetting={arguments.forgetting!r} needs optimizer='adagrad'. Leave it at 0 for other optimizers."
         )
     kind = learner_kind(arguments.learner, bool(arguments.amortized))
-    if arguments.estimator not in kind.estimators:
+    if arguments.estimator not in (AUTO, *kind.estimators):
         check_parameter(f"estimator ({kind.argument})", arguments.estimator, choices=kind.estimators)
     if kind.needs_real_latents and isinstance(arguments.prior, str | None):
         prior = POSTERIORS[arguments.posterior].prior
@@ -52,8 +52,8 @@ def check_settings(arguments: Arguments, settings: Mapping[str, Setting] = SETTI
         raise ValueError("latent_dim=1: with posterior='dirichlet' z would always be 1. Give 2 or more.")
     if arguments.option("kl_annealing", AUTO) not in (AUTO, 0) and not can_anneal(arguments, kind):
         raise ValueError(
-            f"kl_annealing={arguments.kl_annealing}: needs learner='aevb', amortized=True and estimator='sgvb-a' or "
-            "'sgvb-b', whose objective has a KL term. Use these, or leave it out."
+            f"kl_annealing={arguments.kl_annealing}: needs learner='aevb', amortized=True and an estimator whose "
+            "objective has a KL term: 'sgvb-a', 'sgvb-b' or 'importance'. Use these, or leave it out."
         )
     if arguments.latent_dim == AUTO:
         _check_search(arguments, kind)

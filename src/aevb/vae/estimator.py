@@ -102,7 +102,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         posterior="gaussian",
         amortized=True,
         learner="aevb",
-        estimator="sgvb-b",
+        estimator="auto",
         num_samples=1,
         kl_annealing="auto",
         batch_size="auto",

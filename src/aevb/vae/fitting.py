@@ -31,7 +31,7 @@ from aevb.training.recipe import COLLAPSED, is_collapsed, relearn
 _LIKELIHOOD_LOG = logging.getLogger("aevb.likelihood")
 _TABLE_LOG = logging.getLogger("aevb.table")
 NEW_ARGUMENTS = ("network", "missing", "conditional", "kl_annealing")  # since checkpoints were first written
-FORMER_DEFAULTS = {"latent_dim": LATENT_DIM, "hidden": list(HIDDEN)}  # as earlier versions wrote them
+FORMER_DEFAULTS = {"latent_dim": LATENT_DIM, "hidden": list(HIDDEN), "estimator": "sgvb-b"}  # of earlier versions
 LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 
 
@@ -138,7 +138,7 @@ class Fitting:
         options: dict[str, Any] = {"is_judged": feed.held_out is not None, "may_repeat": may_repeat}
         options["epochs_per_row"] = _notes(checkpoints).get("epochs_per_row")  # of a run that resumes
         budget = budget_for(steps, a.max_epochs, a.patience, **options)
-        facts = {"judges_start": a.init == AUTO, "warm_up": self._design(1).annealing}
+        facts = {"judges_start": a.init == AUTO, "warm_up": self._design(1).annealing(feed.num_data)}
         return budget._replace(patience=budget.patience._replace(**facts))
 
     def _latent_dim(self, feed, checkpoints) -> tuple[int, list[dict]]:
@@ -290,7 +290,7 @@ def checkpoints_for(arguments: Arguments, feed: Feed, folder, every: float) -> C
     written, own_networks = written_arguments(arguments)
     for name in ("max_epochs", "progress"):
         del written[name]
-    written |= {name: value for name, value in FORMER_DEFAULTS.items() if written[name] is None}
+    written |= {name: value for name, value in FORMER_DEFAULTS.items() if written[name] == SETTINGS[name].default}
     for name in NEW_ARGUMENTS:  # checkpoints of earlier versions do not have them
         if written[name] == SETTINGS[name].default:
             del written[name]

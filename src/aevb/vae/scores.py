@@ -38,7 +38,7 @@ class ScoreMethods(ModelEstimator):
         """
         X = self._check_rows_given(X, y, may_miss=True)
         warn_about_empty_rows(Datapoint.of(X).values)
-        num_samples = self._arguments().num_samples if num_samples is None else num_samples
+        num_samples = self.model_.num_samples if num_samples is None else num_samples
         terms = likelihoods.lower_bound_terms(self.model_, X, num_samples, progress=self._shows_progress)
         return terms.lower_bound.astype(np.float64)
 

@@ -42,6 +42,6 @@ class TopicMethods(ModelEstimator):
             num_samples: L, draws of z per document; None for the model's own.
         """
         X = self._check_new_data(X)
-        num_samples = self._arguments().num_samples if num_samples is None else num_samples
+        num_samples = self.model_.num_samples if num_samples is None else num_samples
         check_parameter("num_samples", num_samples, kind=int, low=1)
         return topics.perplexity(self.model_, X, num_samples, progress=self._shows_progress)
