@@ -20,6 +20,7 @@ def reproduce(
         "claims",
         "small-tables",
         "imputation",
+        "miwae",
         "synthetic",
         "anomalies",
         "topics",
@@ -37,9 +38,9 @@ def reproduce(
 ) -> None:
     """Reproduce a figure of the paper, its claims with a verdict on each, or a comparison with others on tables.
 
-    Comparisons: `small-tables` (log p(x) with default settings), `imputation` (missing entries), `synthetic` (rows made
-    by the model), `anomalies`, `topics` (of documents) and `posteriors` (`fit_posterior` on models with known
-    posteriors). Press Ctrl-C at any time: the same command resumes.
+    Comparisons: `small-tables` (log p(x) with default settings), `imputation` (missing entries), `miwae` (the same, as
+    published), `synthetic` (rows made by the model), `anomalies`, `topics` (of documents) and `posteriors`
+    (`fit_posterior` on models with known posteriors). Press Ctrl-C at any time: the same command resumes.
 
     Args:
         what: The figure or table.

@@ -11,6 +11,7 @@ from aevb.experiments.cost import core_seconds, format_duration, gigaflops
 from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
 from aevb.experiments.imputation import imputation_core_seconds, reproduce_imputation
+from aevb.experiments.miwae import miwae_core_seconds, reproduce_miwae
 from aevb.experiments.posteriors import posteriors_core_seconds, reproduce_posteriors
 from aevb.experiments.settings import Curve, curves_of, read
 from aevb.experiments.small_tables import reproduce_small_tables, small_tables_core_seconds
@@ -21,6 +22,7 @@ MAKERS: dict[str, Callable[..., list[Path]]] = {
     "claims": reproduce_claims,
     "small-tables": reproduce_small_tables,
     "imputation": reproduce_imputation,
+    "miwae": reproduce_miwae,
     "synthetic": reproduce_synthetic,
     "anomalies": reproduce_anomalies,
     "topics": reproduce_topics,
@@ -30,6 +32,7 @@ OTHER_WORK = {  # than curves
     "claims": claims_core_seconds,
     "small-tables": small_tables_core_seconds,
     "imputation": imputation_core_seconds,
+    "miwae": miwae_core_seconds,
     "synthetic": synthetic_core_seconds,
     "anomalies": anomalies_core_seconds,
     "topics": topics_core_seconds,

@@ -48,16 +48,17 @@ class Arguments:
         except TypeError:
             return (int(self.hidden),)
 
-    def latent_dim_for(self, num_columns: int | None) -> Any:
-        """Return J as given, "auto" too; by default, that of a matrix, or of a table with this number of columns.
+    def latent_dim_for(self, likelihood: str, num_columns: int) -> Any:
+        """Return J as given, "auto" too; by default, one per column up to ten for tables and real numbers, else 2.
 
         Example:
-            >>> [Arguments().latent_dim_for(number) for number in (None, 5, 50)]
+            >>> [Arguments().latent_dim_for(*of) for of in (("bernoulli", 784), ("gaussian", 5), ("table", 50))]
             [2, 5, 10]
         """
         if self.latent_dim is not None:
             return self.latent_dim
-        return LATENT_DIM if num_columns is None else max(min(num_columns, TABLE_LATENT_DIM), LATENT_DIM)
+        has_columns = likelihood in ("gaussian", "table") and not self.own_parts
+        return max(min(num_columns, TABLE_LATENT_DIM), LATENT_DIM) if has_columns else LATENT_DIM
 
     def num_samples_for(self, estimator: str) -> int:
         """Return L as given, or at least 5 if the importance-weighted bound was chosen automatically.

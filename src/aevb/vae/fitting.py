@@ -143,8 +143,7 @@ class Fitting:
 
     def _latent_dim(self, feed, checkpoints) -> tuple[int, list[dict]]:
         """Return J, as given or found by a search, and the rows of the search; a resumed run has searched before."""
-        table = self.data.table
-        latent_dim = self.arguments.latent_dim_for(None if table is None else len(table.model_columns))
+        latent_dim = self.arguments.latent_dim_for(self.data.reading.likelihood, self._design(1).data_dim)
         if latent_dim != AUTO:
             return int(latent_dim), []
         saved = _notes(checkpoints).get("search")

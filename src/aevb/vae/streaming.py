@@ -118,7 +118,7 @@ def first_model(estimator: Any, arguments: Arguments, X: np.ndarray, given: Any 
     reading = read_training_data(X, arguments.likelihood, own_decoder=has_decoder, columns=column_names(estimator))
     units = units_for(X, reading)
     format = format_of(estimator, reading, units)
-    latent_dim = int(arguments.latent_dim_for(None))
+    latent_dim = int(arguments.latent_dim_for(reading.likelihood, format.num_columns))
     design = design_for(arguments, reading.likelihood, units, format, latent_dim, given)
     record = TrainingRecord(learning_rate=initial_learning_rate(arguments), likelihood_reason=reading.reason)
     facts = {"likelihood": design.likelihood, "latent_dim": design.latent_dim, "record": record, "given": given}
