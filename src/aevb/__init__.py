@@ -8,12 +8,13 @@ if TYPE_CHECKING:
     from aevb.distributions import reparameterize
     from aevb.persistence import ModelFileError
     from aevb.posterior import fit_posterior
-    from aevb.vae import VAE, VAEClassifier, VAERegressor, load
+    from aevb.vae import VAE, SequenceVAE, VAEClassifier, VAERegressor, load
 
 __version__ = "0.1.0.dev0"
 __all__ = [
     "VAE",
     "ModelFileError",
+    "SequenceVAE",
     "VAEClassifier",
     "VAERegressor",
     "__version__",
@@ -26,6 +27,7 @@ __all__ = [
 # The module of each public name; it is imported at first use, so that `import aevb` stays light.
 _MODULES = {
     "ModelFileError": "aevb.persistence",
+    "SequenceVAE": "aevb.vae",
     "VAE": "aevb.vae",
     "VAEClassifier": "aevb.vae",
     "VAERegressor": "aevb.vae",

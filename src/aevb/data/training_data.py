@@ -107,7 +107,7 @@ def _from_matrix(X, request, key, estimator):
         held_out = _given_rows(estimator, request, reading, offset)
         feed = _resident(source, np.arange(X.shape[0]), request, *held_out)
     else:
-        train_rows, validation_rows = _hold_out(X.shape[0], request.held_out_fraction, key)
+        train_rows, validation_rows = hold_out(X.shape[0], request.held_out_fraction, key)
         feed = _resident(source, train_rows, request, validation_rows)
     return TrainingData(reading, units, _weighted(feed, used))
 
@@ -137,7 +137,7 @@ def table_data(table: TableFormat, rows: np.ndarray, request: DataRequest, key: 
         held_out = request.conditioned(held_out, held_out=True)
         feed = _resident(source, np.arange(len(rows)), request, np.arange(num_rows(held_out.rows)), held_out)
     else:
-        train_rows, validation_rows = _hold_out(len(rows), request.held_out_fraction, key)
+        train_rows, validation_rows = hold_out(len(rows), request.held_out_fraction, key)
         feed = _resident(source, train_rows, request, validation_rows)
     return TrainingData(Reading(TABLE, 1.0), None, _weighted(feed, used), table)
 
@@ -160,7 +160,7 @@ def _from_levels(estimator, X: DynamicBinarization, request, key, names=None):
         held_out = _given_rows(estimator, request, reading)
         feed = _resident(source, np.arange(len(levels)), request, *held_out)
         return TrainingData(reading, None, _weighted(feed, used))
-    train_rows, validation_rows = _hold_out(len(levels), request.held_out_fraction, key)
+    train_rows, validation_rows = hold_out(len(levels), request.held_out_fraction, key)
     if validation_rows is None:
         return TrainingData(reading, None, _weighted(_resident(source, train_rows, request), used))
     drawn = binarize(levels[validation_rows], "static", seed=int(_generator(key).integers(2**31)))
@@ -268,7 +268,8 @@ def offset_for(reading: Reading, units) -> np.ndarray | None:
     return None if models_x_itself or reading.scale != 1 else offset_of(units)
 
 
-def _hold_out(num_rows, fraction, key):
+def hold_out(num_rows: int, fraction: float | str, key: Callable[[], Array]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the numbers of the training rows and of the held-out ones, None for none; by chance, with this key."""
     count = num_held_out(num_rows, fraction)
     if not count:
         return np.arange(num_rows), None

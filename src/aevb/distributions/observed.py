@@ -46,7 +46,8 @@ class Observed(Distribution):
     pytree_data_fields = ("base_dist", "observed")
 
     def __init__(self, base_dist: Distribution, observed: Any):
-        shape = base_dist.shape() if isinstance(base_dist, Columns) else _entries(base_dist)[0].batch_shape
+        entries, _ = _entries(base_dist)
+        shape = entries.shape() if isinstance(entries, Columns) else entries.batch_shape
         if jnp.shape(observed) != shape:
             raise WrongTypeError(
                 f"observed has shape {jnp.shape(observed)}, but the distribution has independent entries of shape "
@@ -66,10 +67,11 @@ class Observed(Distribution):
 
     def log_prob(self, value, intermediates=None):
         """Return the log density of the observed entries."""
-        if isinstance(self.base_dist, Columns):
-            return self.base_dist.observed_log_prob(value, self.observed)
         entries: Any
         entries, num_axes = _entries(self.base_dist)
+        if isinstance(entries, Columns):
+            log_probs = entries.observed_log_prob(value, self.observed)
+            return jnp.sum(log_probs, axis=tuple(range(-num_axes, 0)))
         observed = jnp.asarray(self.observed)
         whole = observed.reshape(*observed.shape, *(1 for _ in entries.event_shape))
         # `where` twice: otherwise a NaN would reach the gradient through the branch that is not chosen.
@@ -89,7 +91,7 @@ class Observed(Distribution):
 
 
 def _entries(p):
-    """Return the distribution of the entries that `to_event` combined, and their number of axes."""
+    """Return the distribution of the entries that `to_event` combined, or of rows, and their number of axes."""
     num_axes = 0
     while isinstance(p, Independent):
         num_axes += p.reinterpreted_batch_ndims

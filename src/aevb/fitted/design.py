@@ -198,7 +198,7 @@ class Design:
             num_data=1 if num_data is None else num_data,
             estimator=estimator,
             num_samples=a.num_samples_for(name),
-            optimizer=_optimizer(a),
+            optimizer=optimizer_of(a),
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=self.is_standardized),
             **({"annealing": steps} if steps else {}),
         )
@@ -238,7 +238,8 @@ def initial_learning_rate(arguments: Arguments) -> float | None:
     return DEFAULT_LEARNING_RATES.get(arguments.optimizer)
 
 
-def _optimizer(arguments):
+def optimizer_of(arguments: Arguments) -> optax.GradientTransformation:
+    """Return the optimizer that the arguments name or contain."""
     if arguments.forgetting:
         return adagrad(forgetting=float(arguments.forgetting))
     return OPTIMIZERS[arguments.optimizer] if isinstance(arguments.optimizer, str) else arguments.optimizer

@@ -33,10 +33,12 @@ from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unu
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.priors import PRIOR_NAMES, PRIORS, STANDARD, MixturePrior, PriorForm, form_of, mixture_prior
 from aevb.models.recognition import RecognitionModel
+from aevb.models.sequence import RECOGNITIONS, SequenceShape, sequence_models, start_sequence_models
 from aevb.models.sparse_rows import SparseRows, is_sparse
 from aevb.models.standard import standard_models
 from aevb.models.table import TableDecoder, TableEncoder, table_models
 from aevb.models.topics import TopicDecoder, WordEncoder
+from aevb.models.transitions import TRANSITIONS, GatedTransition, LinearTransition, Step
 from aevb.models.variable_posterior import Amortized, Posterior, RowByRow
 from aevb.models.variables import Variables, describe
 from aevb.models.variational import POSTERIOR_FAMILIES, Learnable
@@ -53,8 +55,10 @@ __all__ = [
     "POSTERIOR_FAMILIES",
     "PRIORS",
     "PRIOR_NAMES",
+    "RECOGNITIONS",
     "STANDARD",
     "TABLE",
+    "TRANSITIONS",
     "AbstractGenerativeModel",
     "Amortized",
     "BayesianGenerativeModel",
@@ -67,6 +71,7 @@ __all__ = [
     "Datapoint",
     "Family",
     "Format",
+    "GatedTransition",
     "GaussianMLP",
     "GenerativeModel",
     "Given",
@@ -74,6 +79,7 @@ __all__ = [
     "LabelModel",
     "LabelNetwork",
     "Learnable",
+    "LinearTransition",
     "LogJoint",
     "MatrixFormat",
     "MixturePrior",
@@ -84,8 +90,10 @@ __all__ = [
     "RecognitionModel",
     "Rescaled",
     "RowByRow",
+    "SequenceShape",
     "Skeleton",
     "SparseRows",
+    "Step",
     "TableDecoder",
     "TableEncoder",
     "TopicDecoder",
@@ -107,9 +115,11 @@ __all__ = [
     "join",
     "mixture_prior",
     "named_leaves",
+    "sequence_models",
     "split",
     "standard_models",
     "standard_normal",
+    "start_sequence_models",
     "table_models",
     "unused_variables",
     "with_covariates",

@@ -8,8 +8,10 @@ from typing import Protocol
 
 from jax import Array
 
+from aevb.networks.gru import GRU
 from aevb.networks.initialization import INITIALIZATIONS, initialize
 from aevb.networks.mlp import ACTIVATIONS, MLP, Linear
+from aevb.networks.tcn import TCN
 
 
 class Network(Protocol):
@@ -33,4 +35,19 @@ class Network(Protocol):
 # Name -> network(in_size, hidden, out_size, activation) with all parameters zero; `initialize` sets their values.
 NETWORKS: dict[str, Callable[..., Network]] = {"mlp": MLP}
 
-__all__ = ["ACTIVATIONS", "INITIALIZATIONS", "MLP", "NETWORKS", "Linear", "Network", "initialize"]
+# Name -> network(in_size, out_size) over the steps of a sequence: called with inputs (T, in_size), which steps exist (T,)
+# and `reverse`, it returns (T, out_size).
+SEQUENCE_NETWORKS: dict[str, Callable[[int, int], GRU | TCN]] = {"gru": GRU, "tcn": TCN}
+
+__all__ = [
+    "ACTIVATIONS",
+    "GRU",
+    "INITIALIZATIONS",
+    "MLP",
+    "NETWORKS",
+    "SEQUENCE_NETWORKS",
+    "TCN",
+    "Linear",
+    "Network",
+    "initialize",
+]

@@ -7,12 +7,18 @@ from copy import deepcopy
 from typing import Any
 
 from aevb.data.frames import TableFormat
+from aevb.data.sequence_format import SequenceFormat
 from aevb.files import plain
 from aevb.fitted import FittedModel
 from aevb.models import LIKELIHOODS, PRIORS, MatrixFormat, TreeFormat
 from aevb.settings import MAX_WIDTH, OWN_PARTS, Arguments
 
-FORMATS: dict[str, Any] = {"matrix": MatrixFormat, "tree": TreeFormat, "table": TableFormat}
+FORMATS: dict[str, Any] = {
+    "matrix": MatrixFormat,
+    "tree": TreeFormat,
+    "table": TableFormat,
+    "sequences": SequenceFormat,
+}
 FORMAT = 3  # from which the conversion of data has an entry of its own
 
 
@@ -22,9 +28,9 @@ class ModelFileError(ValueError):
 
 def written_arguments(arguments: Arguments) -> tuple[dict[str, Any], list[str]]:
     """Return the arguments that can be written to a file, and which networks are user-defined."""
-    written = {name: value for name, value in vars(arguments).items() if name not in OWN_PARTS}
-    if isinstance(arguments.prior, str):
-        written["prior"] = arguments.prior
+    written = {
+        name: value for name, value in vars(arguments).items() if name not in OWN_PARTS or isinstance(value, str)
+    }
     if not isinstance(arguments.optimizer, str):
         written["optimizer"] = None
     if not isinstance(arguments.random_state, numbers.Integral):

@@ -10,11 +10,13 @@ import numpy as np
 from aevb.arrays import filled, on_device
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import Design, initial_learning_rate
+from aevb.fitted.sequence_design import SequenceDesign
 from aevb.models import LIKELIHOODS, TABLE, PriorForm, join, named_leaves, split
 from aevb.persistence.description import FORMATS, ModelFileError, checked_document, describe
 from aevb.persistence.folder import blaming, checked_folder, read_folder, write_folder
 from aevb.settings import ESTIMATOR_SETTINGS, OWN_PARTS, SETTINGS, Arguments
 
+DESIGNS = {"sequences": SequenceDesign}  # by the kind of their format; others have a `Design`
 STRUCTURE = "structure"  # in place of an estimator's name: a model that the user builds
 
 
@@ -74,7 +76,8 @@ def load_model(folder, own: dict[str, Any] | None = None, optimizer: Any = None,
         folder: The model's folder.
         own: The user-defined prior, encoder and decoder by name; None where the standard one was used.
         optimizer: The user-defined optax transformation, if the model was created with one and training continues.
-        check: Function of the :class:`~aevb.settings.Arguments` in the file that refuses invalid ones.
+        check: Function of the :class:`~aevb.settings.Arguments` in the file and the estimator's name that refuses
+            invalid ones.
 
     Raises:
         ModelFileError: The folder is not a model, is damaged, or has a newer format.
@@ -90,7 +93,7 @@ def load_model(folder, own: dict[str, Any] | None = None, optimizer: Any = None,
             raise ModelFileError(f"model.json: there is no argument {unknown[0]!r}.")
         arguments = _arguments(document, own, optimizer)
         if check is not None:
-            check(arguments)
+            check(arguments, document["estimator"])
         with_optimizer = not document["own_optimizer"] or optimizer is not None
         learner, state, optimizer_state = _filled(document, arguments, arrays, with_optimizer)
         model = _model(document, arguments, *learner.models(state), estimator=_estimator(learner))
@@ -162,7 +165,10 @@ def _filled(document, arguments, arrays, with_optimizer):
     def start():
         units = (filled(size, 0), filled(size, 1)) if LIKELIHOODS[likelihood].needs_units else None
         latent_dim, given = document["fitted"]["latent_dim_"], _given(document)
-        design = replace(Design.of(arguments, likelihood, format, latent_dim, units, given), prior_form=form)
+        design: Any = DESIGNS.get(document["conversion"]["kind"], Design).of(
+            arguments, likelihood, format, latent_dim, units, given
+        )
+        design = design if form is None else replace(design, prior_form=form)
         learner, state = design.start(design.models(jax.random.key(0)), 1, 0.0, jax.random.key(0))
         parts = {"parameters": state.parameters, "constants": state.constants}
         return learner, state, parts | ({"optimizer": state.optimizer_state} if with_optimizer else {})

@@ -6,6 +6,7 @@ This is their only description: the constructor's checks, the options of `aevb f
 
 from aevb.settings.arguments import Arguments
 from aevb.settings.labels import CLASSIFIER_SETTINGS, ESTIMATOR_SETTINGS, REGRESSOR_SETTINGS
+from aevb.settings.sequences import SEQUENCE_SETTINGS
 from aevb.settings.setting import Setting
 from aevb.settings.table import MAX_WIDTH, OWN_PARTS, SETTINGS, with_arguments
 
@@ -15,6 +16,7 @@ __all__ = [
     "MAX_WIDTH",
     "OWN_PARTS",
     "REGRESSOR_SETTINGS",
+    "SEQUENCE_SETTINGS",
     "SETTINGS",
     "Arguments",
     "Setting",

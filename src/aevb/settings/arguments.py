@@ -78,4 +78,4 @@ class Arguments:
     @property
     def own_parts(self) -> list[str]:
         """The names of the parts of the model that the user defined."""
-        return [name for name in OWN_PARTS if not isinstance(vars(self)[name], str | None)]
+        return [name for name in OWN_PARTS if not isinstance(vars(self).get(name), str | None)]

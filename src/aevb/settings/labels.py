@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from aevb.settings.sequences import SEQUENCE_SETTINGS
 from aevb.settings.setting import Setting
 from aevb.settings.table import SETTINGS
 
@@ -107,4 +108,5 @@ ESTIMATOR_SETTINGS = {
     "VAE": SETTINGS,
     "VAERegressor": REGRESSOR_SETTINGS,
     "VAEClassifier": CLASSIFIER_SETTINGS,
+    "SequenceVAE": SEQUENCE_SETTINGS,
 }

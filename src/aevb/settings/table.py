@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from aevb.settings.setting import Setting
 
-OWN_PARTS = ("prior", "encoder", "decoder")  # that a user may define
+OWN_PARTS = ("prior", "encoder", "decoder", "transition")  # that a user may define
 MAX_WIDTH = 10**6  # of a layer: more would not fit into memory
 _PLACE = "Args: described in :mod:`aevb.settings`."
 

@@ -99,8 +99,8 @@ class Feed(Protocol):
         ...
 
     @property
-    def held_out(self) -> Rows | None:
-        """The rows that decide convergence."""
+    def held_out(self) -> Any:
+        """The rows that decide convergence: :class:`Rows`, or several batches of them; None for none."""
         ...
 
     @property

@@ -23,7 +23,7 @@ from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints, SaveError
 from aevb.training.chunk_steps import chunk_steps
 from aevb.training.diagnosis import DivergedError, check_finite, diagnose
-from aevb.training.evaluation import Batches
+from aevb.training.evaluation import batches_of
 from aevb.training.feed import Chunk, Feed, FeedError
 from aevb.training.held_out import judge
 from aevb.training.position import Position
@@ -76,7 +76,7 @@ class Run:
         self._learner, self._feed, self._checkpoints = learner, feed, checkpoints
         self._max_epochs, self._patience, self._watching = max_epochs, patience, watching
         self._order_key, self._noise_key, held_out_key = jax.random.split(key, 3)
-        held_out = None if feed.held_out is None else Batches(*feed.held_out)
+        held_out = None if feed.held_out is None else batches_of(feed.held_out)
         self._judge = None if held_out is None else partial(judge, learner, held_out, held_out_key)
 
     def resume(self) -> None:

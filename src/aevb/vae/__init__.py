@@ -4,5 +4,6 @@ from aevb.vae.classifier import VAEClassifier
 from aevb.vae.estimator import VAE
 from aevb.vae.loading import load
 from aevb.vae.regressor import VAERegressor
+from aevb.vae.sequence import SequenceVAE
 
-__all__ = ["VAE", "VAEClassifier", "VAERegressor", "load"]
+__all__ = ["VAE", "SequenceVAE", "VAEClassifier", "VAERegressor", "load"]

@@ -154,6 +154,7 @@ def _check_likelihood(name, setting, value):
 
 # Checks of settings whose values are not plain numbers or names.
 _CHECKS = {
+    "transition": _check_prior,
     "likelihood": _check_likelihood,
     "optimizer": _check_optimizer,
     "prior": _check_prior,

@@ -136,7 +136,7 @@ class Fitting:
         steps = MAX_STEPS if feed.num_rows is None else max(feed.num_rows // size, 1)
         may_repeat = isinstance(feed, Resident) and not kind.keeps_rows
         options: dict[str, Any] = {"is_judged": feed.held_out is not None, "may_repeat": may_repeat}
-        options["epochs_per_row"] = _notes(checkpoints).get("epochs_per_row")  # of a run that resumes
+        options["epochs_per_row"] = notes_of(checkpoints).get("epochs_per_row")  # of a run that resumes
         budget = budget_for(steps, a.max_epochs, a.patience, **options)
         facts = {"judges_start": a.init == AUTO, "warm_up": self._design(1).annealing(feed.num_data)}
         return budget._replace(patience=budget.patience._replace(**facts))
@@ -146,7 +146,7 @@ class Fitting:
         latent_dim = self.arguments.latent_dim_for(self.data.reading.likelihood, self._design(1).data_dim)
         if latent_dim != AUTO:
             return int(latent_dim), []
-        saved = _notes(checkpoints).get("search")
+        saved = notes_of(checkpoints).get("search")
         search = self._search(feed) if saved is None else Search.restored(**saved)
         if checkpoints is not None:
             checkpoints.notes["search"] = search._asdict()
@@ -265,7 +265,7 @@ def show_columns(table: TableFormat, shows_progress: bool) -> None:
         )
 
 
-def _notes(checkpoints: Checkpoints | None) -> dict:
+def notes_of(checkpoints: Checkpoints | None) -> dict:
     """Return the notes of the newest checkpoint, of a run that resumes."""
     about = None if checkpoints is None else newest_about(checkpoints.folder)
     return (about or {}).get("notes", {})

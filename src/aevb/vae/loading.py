@@ -9,15 +9,17 @@ from aevb.vae.checks import check_settings
 from aevb.vae.classifier import VAEClassifier
 from aevb.vae.estimator import VAE
 from aevb.vae.regressor import VAERegressor
+from aevb.vae.sequence import SequenceVAE
 
 ESTIMATOR_CLASSES = {
     "VAE": VAE,
     "VAERegressor": VAERegressor,
     "VAEClassifier": VAEClassifier,
+    "SequenceVAE": SequenceVAE,
 }  # what a model file may name
 
 
-def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> Any:
+def load(folder, *, prior=None, encoder=None, decoder=None, transition=None, optimizer=None) -> Any:
     """Read a model that the method `save` of an estimator wrote.
 
     Args:
@@ -25,6 +27,7 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> A
         prior: Your own prior, if the model was created with one; its arrays are replaced by the saved ones.
         encoder: Your own encoder, likewise.
         decoder: Your own decoder, likewise.
+        transition: Your own transition of a model of sequences, likewise.
         optimizer: Your own optax transformation, if the model was created with one and training continues.
 
     Returns:
@@ -33,7 +36,7 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> A
     Raises:
         ModelFileError: The folder is not a model, is damaged, or has a newer format.
     """
-    own = {"prior": prior, "encoder": encoder, "decoder": decoder}
+    own = {"prior": prior, "encoder": encoder, "decoder": decoder, "transition": transition}
     loaded = load_model(folder, own, optimizer, _check)
     if loaded.estimator not in ESTIMATOR_CLASSES:
         raise ModelFileError(
@@ -42,7 +45,7 @@ def load(folder, *, prior=None, encoder=None, decoder=None, optimizer=None) -> A
     return ESTIMATOR_CLASSES[loaded.estimator]._of(loaded.model, loaded.optimizer_state)
 
 
-def _check(arguments: Arguments) -> None:
-    """Refuse invalid arguments in a model file, those of all estimators."""
-    known = {name: setting for table in ESTIMATOR_SETTINGS.values() for name, setting in table.items()} | SETTINGS
+def _check(arguments: Arguments, estimator: str) -> None:
+    """Refuse invalid arguments in a model file, those of its estimator."""
+    known = SETTINGS | ESTIMATOR_SETTINGS.get(estimator, {})
     check_settings(arguments, {name: setting for name, setting in known.items() if name in vars(arguments)})

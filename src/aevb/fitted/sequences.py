@@ -1,0 +1,283 @@
+"""What can be done with a fitted model of sequences: states, bounds, likelihoods, draws.
+
+Sequences are :class:`aevb.data.sequence_format.Encoded`; results are lists with one entry per sequence, in stored
+numbers where they are values.
+
+Paper: §7.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from aevb.arrays import fingerprint
+from aevb.distributions import reparameterize
+from aevb.estimators import Terms
+from aevb.fitted.model import FittedModel
+from aevb.inference.importance import estimate_from
+from aevb.inference.particle_filter import particle_filter
+from aevb.inference.result import LogLikelihood
+from aevb.training.buckets import buckets_of
+from aevb.training.evaluation import rowwise, terms_of_row
+
+STEPS_AT_ONCE = 2048  # of all sequences in a batch
+MAX_BATCH = 32
+DRAWS_AT_ONCE = 50
+NUM_FILTERS = 10  # independent particle filters, whose spread gives the standard error
+
+
+def over_sequences(function: Callable, model: FittedModel, encoded: Any, *arguments: Any, more: int = 0) -> list:
+    """Return ``function(models, x, *arguments)`` for each sequence, padded to one of a few lengths.
+
+    Args:
+        function: Of the pair (generative, recognition) and one padded datapoint.
+        model: The model.
+        encoded: The sequences.
+        arguments: Other arguments, arrays.
+        more: Steps of padding at least.
+    """
+    models, found = (model.generative, model.recognition), [None] * len(encoded.lengths)
+    for length, numbers in buckets_of(encoded.lengths + more):
+        source = model.format.source(encoded.some(numbers), length)
+        size = max(min(STEPS_AT_ONCE // length, MAX_BATCH, 1 << (len(numbers) - 1).bit_length()), 1)
+        results = rowwise(function, models, source, np.arange(len(numbers)), *arguments, size=size)
+        for place, number in enumerate(numbers):
+            found[number] = jax.tree.map(lambda leaf, place=place: leaf[place], results)
+    return found
+
+
+def _trimmed(parts, lengths):
+    """Return arrays (T, ...) without their padding."""
+    return [part[:length] for part, length in zip(parts, lengths, strict=True)]
+
+
+# ---- bounds and likelihoods ------------------------------------------------------------------------------------------
+
+
+def lower_bound_terms(model: FittedModel, encoded: Any, num_samples: int) -> Terms:
+    """Return the bound of each sequence and its two terms, (n,), in nats: of the whole sequence, not per step."""
+    parts = over_sequences(terms_of_row(model.bound, num_samples), model, encoded, model.key())
+    return jax.tree.map(lambda *values: np.array(values), *parts)
+
+
+def log_likelihood(
+    model: FittedModel, encoded: Any, method: str = "importance", num_samples: int = 1000, random_state: Any = None
+) -> LogLikelihood:
+    r"""Estimate log p(x) of each sequence, with standard errors.
+
+    Args:
+        model: The model.
+        encoded: The sequences.
+        method: ``"importance"``, with draws of all states from q(z|x), or ``"particle-filter"``: 10 independent filters,
+            which share the particles.
+        num_samples: Draws, or particles in all filters together.
+        random_state: As in scikit-learn; None for the model's own.
+    """
+    weigh = _log_weights(num_samples) if method == "importance" else _filters(-(-num_samples // NUM_FILTERS))
+    log_weights = np.array(over_sequences(weigh, model, encoded, model.key(random_state)))
+    values, std_errors, diagnostics = estimate_from(log_weights)
+    if method != "importance":
+        diagnostics = {}
+    effort = f"{num_samples:,} {'samples' if method == 'importance' else f'particles in {NUM_FILTERS} filters'}"
+    reasons: list[str] = []
+    if len(poor := np.flatnonzero(std_errors > 1)):
+        reasons.append(
+            f"{len(poor)} of {len(values)} sequences have a standard error above 1 nat, the first of them sequence "
+            f"{poor[0]}: give more than num_samples={num_samples}, or another method."
+        )
+    return LogLikelihood(values, std_errors, method, effort, diagnostics, tuple(reasons))
+
+
+@cache  # one function for the same number, so that its compiled program is reused
+def _log_weights(num_samples):
+    def log_weights(models, x, key):
+        generative, recognition = models
+        q = recognition(x)
+        noise, transform = reparameterize(q)
+
+        def chunk(key):
+            z: Any = transform(noise.sample(key, (DRAWS_AT_ONCE,)))
+            return jax.vmap(lambda z: generative.log_joint(x, z) - q.log_prob(z))(z)
+
+        keys = jax.random.split(jax.random.fold_in(key, fingerprint(x)), -(-num_samples // DRAWS_AT_ONCE))
+        return lax.map(chunk, keys).ravel()[:num_samples]
+
+    return log_weights
+
+
+# ---- filtering -------------------------------------------------------------------------------------------------------
+
+
+def filtered(model: FittedModel, encoded: Any, num_particles: int, random_state: Any = None) -> list:
+    """Return the filtered mean and standard deviation of each state, and log p(x_t | x_{1:t-1}), for each sequence."""
+    found = over_sequences(_filter(num_particles), model, encoded, model.key(random_state))
+    return [
+        (mean[:length], std[:length], log_p[:length])
+        for (mean, std, log_p), length in zip(found, encoded.lengths, strict=True)
+    ]
+
+
+@cache
+def _filter(num_particles):
+    def run(models, x, key):
+        found = _one_filter(models, x, jax.random.fold_in(key, fingerprint(x)), num_particles)
+        return found.mean, jnp.sqrt(found.variance), found.log_predictive
+
+    return run
+
+
+@cache
+def _filters(num_particles):
+    def run(models, x, key):
+        keys = jax.random.split(jax.random.fold_in(key, fingerprint(x)), NUM_FILTERS)
+        return jax.vmap(lambda key: _one_filter(models, x, key, num_particles).log_likelihood)(keys)
+
+    return run
+
+
+def _one_filter(models, x, key, num_particles):
+    generative, recognition = models
+    encoder = recognition.encoder
+    # Only a recognition model that sees no later observations may propose.
+    proposal = recognition(x) if set(getattr(encoder, "networks", ())) == {"forward"} else None
+
+    def log_emission(z, of_step):
+        values, observed = of_step
+        return generative.decoder.step(z).observed_log_prob(values, jnp.broadcast_to(observed, (len(z), len(observed))))
+
+    prior = generative.latent_distribution(x)
+    return particle_filter(prior, log_emission, (x.values, x.observed), key, num_particles, proposal)
+
+
+# ---- states and values -----------------------------------------------------------------------------------------------
+
+
+def smoothed(model: FittedModel, encoded: Any, num_draws: int) -> tuple[list, list]:
+    """Return mean and standard deviation of q(z_t|x) for each sequence, (T_i, J), from this many draws.
+
+    Draws are in pairs of opposite noise: for a linear chain the means are exact.
+    """
+    found = over_sequences(_moments(-(-num_draws // 2)), model, encoded, model.key())
+    means, stds = zip(*found, strict=True)
+    return _trimmed(means, encoded.lengths), _trimmed(stds, encoded.lengths)
+
+
+@cache
+def _moments(num_pairs):
+    def moments(models, x, key):
+        z = _draws(models, x, key, num_pairs)
+        return jnp.mean(z, axis=0), jnp.std(z, axis=0)
+
+    return moments
+
+
+def _draws(models, x, key, num_pairs):
+    """Return draws of all states from q(z|x), (2 num_pairs, T, J)."""
+    noise, transform = reparameterize(models[1](x))
+    epsilon: Any = noise.sample(jax.random.fold_in(key, fingerprint(x)), (num_pairs,))
+    return transform(jnp.concatenate([epsilon, -epsilon]))
+
+
+def sample(model: FittedModel, encoded: Any, random_state: Any = None, *, mean: bool = False) -> list:
+    """Draw sequences like these (their lengths, times and what they are conditioned on), (T_i, D) each."""
+    keys = jax.random.split(model.key(random_state), len(encoded.lengths))
+    data = jax.random.key_data(keys)
+    parts = over_sequences(_sample_mean if mean else _sample, model, _numbered(encoded), data)
+    return _trimmed(parts, encoded.lengths)
+
+
+def _numbered(encoded):
+    """Return sequences whose first value is their number, by which they find their key."""
+    values = [np.full_like(rows, number) for number, rows in enumerate(encoded.values)]
+    return encoded._replace(values=values)
+
+
+def _sample(models, x, data, mean=False):
+    key = jax.random.wrap_key_data(data[x.values[0, 0].astype(int)])
+    return models[0].sample(key, mean=mean, given=x.given)
+
+
+def _sample_mean(models, x, data):
+    return _sample(models, x, data, mean=True)
+
+
+def forecast(model: FittedModel, encoded: Any, steps: int, num_draws: int, random_state: Any = None) -> np.ndarray:
+    r"""Draw the steps after the end of each sequence, (n, num_draws, steps, D).
+
+    .. math:: z_{1:T} \sim q(z|x), \quad z_{T+1}, z_{T+2}, \dots \sim p(z_t | z_{t-1}, u_t), \quad x_t \sim p(x_t|z_t)
+    """
+    run = _forecast(steps, -(-num_draws // 2))
+    found = over_sequences(run, model, encoded, model.key(random_state), more=steps)
+    return np.stack(found)[:, :num_draws]
+
+
+@cache
+def _forecast(steps, num_pairs):
+    def run(models, x, key):
+        generative, _ = models
+        key_q, key_z, key_x = jax.random.split(jax.random.fold_in(key, fingerprint(x)), 3)
+        prior, length = generative.latent_distribution(x), x.given["length"].astype(int)
+        last = _draws(models, x, key_q, num_pairs)[:, length - 1]
+        inputs = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, length, steps), prior.inputs)
+
+        def continued(last, key):
+            def step(z, inputs):
+                u, key = inputs
+                z = prior.transition(z, u).sample(key)
+                return z, z
+
+            return lax.scan(step, last, (inputs, jax.random.split(key, steps)))[1]
+
+        z = jax.vmap(continued)(last, jax.random.split(key_z, len(last)))  # (S, steps, J)
+        return generative.decoder.step(z).sample(key_x)
+
+    return run
+
+
+def impute(model: FittedModel, encoded: Any, num_draws: int, random_state: Any = None) -> tuple[list, list]:
+    """Return the best guess of each entry given all that is observed, (T_i, D), and draws, (num_draws, T_i, D).
+
+    Numbers are expectations, labels the most probable ones; observed entries are returned unchanged.
+    """
+    found = over_sequences(_complete(num_draws), model, encoded, model.key(random_state))
+    guesses, draws = [], []
+    for rows, (guess, drawn) in zip(encoded.values, found, strict=True):
+        is_missing, T = np.isnan(rows), len(rows)
+        guesses.append(np.where(is_missing, guess[:T], rows))
+        draws.append(np.where(is_missing, drawn[:num_draws, :T], rows))
+    return guesses, draws
+
+
+NUM_IMPUTED = 100  # draws of all states for an imputation
+
+
+@cache
+def _complete(num_draws):
+    num_pairs = max(NUM_IMPUTED, num_draws + 1) // 2
+
+    def complete(models, x, key):
+        generative, _ = models
+        z = _draws(models, x, key, num_pairs)
+        p = generative.decoder.step(z)
+        guess = p.row_from_statistics(jnp.mean(p.statistics(), axis=0))
+        key = jax.random.fold_in(key, fingerprint(x) + 1)
+        if not num_draws:
+            return guess, guess[None]
+        return guess, generative.decoder.step(z[:num_draws]).sample(key)
+
+    return complete
+
+
+def reconstruct(model: FittedModel, encoded: Any) -> list:
+    """Return E[x_t|z_t] averaged over q(z|x), (T_i, D): of binary columns probabilities, of labels the modes."""
+    return _trimmed(over_sequences(_expectation, model, encoded, model.key()), encoded.lengths)
+
+
+def _expectation(models, x, key):
+    z = _draws(models, x, key, NUM_IMPUTED // 2)
+    return jnp.mean(models[0].decoder.step(z).expectation, axis=0)

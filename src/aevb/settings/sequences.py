@@ -1,0 +1,95 @@
+"""The arguments of `SequenceVAE`: some are those of `VAE`."""
+
+from dataclasses import replace
+
+from aevb.settings.setting import Setting
+from aevb.settings.table import SETTINGS
+
+_SHARED = (
+    "optimizer",
+    "max_epochs",
+    "validation_fraction",
+    "patience",
+    "random_state",
+    "progress",
+)
+SEQUENCE_SETTINGS: dict[str, Setting] = {
+    "latent_dim": Setting(
+        16,
+        "J, number of variables of the state at each step.",
+        int,
+        low=1,
+        largest=SETTINGS["latent_dim"].largest,
+    ),
+    "likelihood": Setting(
+        "auto",
+        """
+        p(x_t|z_t) of the columns: a kind as in `VAE`, such as ``"gaussian"``, ``"bernoulli"`` or ``"count"``, for all
+        columns or by their names; ``"auto"`` chooses from their values.
+        """,
+        choices=("auto",),
+    ),
+    "transition": Setting(
+        "gated",
+        """
+        p(z_t|z_{t-1}): ``"gated"``, a network that mixes linear and nonlinear dynamics, ``"linear"``, or your own: an
+        Equinox module that maps a state and a ``Step`` (``inputs``, ``elapsed``) to a NumPyro distribution.
+        """,
+        registry="aevb.models:TRANSITIONS",
+    ),
+    "recognition": Setting(
+        "smoother",
+        """
+        q(z|x): ``"smoother"``, each state given the one before it and the observations from it on, which are the
+        factors of the exact posterior; ``"forward"``, given the one before and the observations up to it, as a filter;
+        or ``"mean-field"``, independent states given all observations.
+        """,
+        registry="aevb.models:RECOGNITIONS",
+    ),
+    "network": Setting(
+        "gru",
+        """
+        The network over the observations: ``"gru"``, recurrent, or ``"tcn"``, temporal convolution, which sees 81 steps.
+        """,
+        registry="aevb.networks:SEQUENCE_NETWORKS",
+    ),
+    "recurrent_size": Setting(
+        100, "Width of the network over the observations.", int, low=1, largest=SETTINGS["latent_dim"].largest
+    ),
+    "hidden": replace(
+        SETTINGS["hidden"],
+        default=(100,),
+        help="Widths of the hidden layers of p(x_t|z_t), or the width of a single one; () for a linear one.",
+    ),
+    "transition_hidden": replace(
+        SETTINGS["hidden"], default=(100,), help="Widths of the hidden layers of a gated transition."
+    ),
+    "activation": replace(SETTINGS["activation"], default="relu"),
+    "estimator": Setting("sgvb-b", "The bound that is learned from.", choices=("sgvb-b", "sgvb-a", "importance")),
+    "num_samples": replace(SETTINGS["num_samples"], help="L, draws of all states per sequence and step of training."),
+    "kl_annealing": Setting(
+        0,
+        """
+        Number of steps of training during which the weight of the KL term grows from 0 to 1. It helps if the states are
+        not used at first, as with many binary columns; 0, the default, for none: with few columns of real numbers it
+        only delays learning.
+        """,
+        int,
+        low=0,
+    ),
+    "batch_size": Setting(
+        "auto",
+        'Sequences per step of training. ``"auto"``: a tenth of them, from 16 to 64.',
+        int,
+        choices=("auto",),
+        low=1,
+    ),
+    "learning_rate": Setting(None, "Of the optimizer; None for its default.", float, above=0),
+    "parameter_prior": replace(
+        SETTINGS["parameter_prior"],
+        default=None,
+        help='None for maximum likelihood, ``"normal"`` for MAP estimation with the prior N(0, I) on all parameters.',
+        choices=("normal", None),
+    ),
+    **{name: SETTINGS[name] for name in _SHARED},
+}

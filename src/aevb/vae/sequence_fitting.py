@@ -1,0 +1,155 @@
+"""From sequences and arguments to a fitted model."""
+
+import warnings
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from aevb.data.sequence_format import Encoded, SequenceFormat
+from aevb.data.training_data import hold_out
+from aevb.estimators import name_of
+from aevb.fitted import FittedModel, TrainingRecord
+from aevb.fitted.design import initial_learning_rate
+from aevb.fitted.sequence_design import SequenceDesign
+from aevb.models import TABLE
+from aevb.settings import Arguments
+from aevb.training import Trained, choose_step_size, train_on
+from aevb.training.buckets import Bucket, Bucketed, buckets_of, training_buckets
+from aevb.training.budget import AUTO, Budget, budget_for
+from aevb.training.checkpoint import Checkpoints
+from aevb.training.evaluation import Batches, SeveralBatches
+from aevb.vae.fitting import Keys, checkpoints_for, notes_of
+
+BATCH_SIZES = 16, 64  # smallest and largest
+JUDGED_AT_ONCE = 16  # held-out sequences
+FEW_STEPS = 2_000  # of training, if nothing is held out
+
+
+def fit_sequences(
+    arguments: Arguments, format: SequenceFormat, encoded: Encoded, seed: int, progress: bool, saving: tuple
+) -> tuple[FittedModel, Trained]:
+    """Train, and return the model and what happened.
+
+    Args:
+        arguments: The arguments of the estimator.
+        format: The format of the sequences.
+        encoded: The sequences.
+        seed: Of the run.
+        progress: Whether to show a progress bar.
+        saving: Folder of the checkpoints, or None, and seconds between two of them.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted before there was anything to keep.
+    """
+    keys = Keys.of(seed)
+    encoded = _informative(encoded)
+    feed = sequence_feed(arguments, format, encoded, keys)
+    checkpoints = checkpoints_for(arguments, feed, *saving)
+    budget = _budget(arguments, feed, checkpoints)
+    feed = replace(feed, epochs_per_row=budget.epochs_per_row)
+    if checkpoints is not None:
+        checkpoints.notes["epochs_per_row"] = budget.epochs_per_row
+    design = SequenceDesign(arguments, format, int(arguments.latent_dim))
+    rate = initial_learning_rate(arguments)
+    learner, state = design.start(design.models(keys.init), feed.num_data, rate, keys.learner)
+    if rate is None:
+        source, numbers, _ = feed.first()
+        rate = choose_step_size(learner, state, source, numbers, key=keys.choice, batch_size=feed.batch_size)
+        state = state._replace(learning_rate=jnp.asarray(rate))
+    options: dict[str, Any] = {"max_epochs": budget.max_epochs, "patience": budget.patience}
+    options |= {"progress": progress, "checkpoints": checkpoints}
+    trained = train_on(learner, state, feed, key=keys.train, **options)
+    if trained.stopped_because == "interrupted" and not trained.history:
+        raise KeyboardInterrupt
+    record = TrainingRecord(
+        trained.history, trained.stopped_because, None, rate / 2**trained.halvings, likelihood_reason=""
+    )
+    facts = {"likelihood": TABLE, "latent_dim": design.latent_dim, "record": record}
+    facts["estimator"] = name_of(learner.estimator)
+    return FittedModel(*learner.models(trained.state), format, seed, arguments, **facts), trained
+
+
+def sequence_feed(arguments: Arguments, format: SequenceFormat, encoded: Encoded, keys: Keys) -> Bucketed:
+    """Return sequences for training, in buckets; a part of them is held out."""
+    train, held_out = hold_out(len(encoded.lengths), arguments.validation_fraction, cache(lambda: keys.rows))
+    size = batch_size_for(len(train), arguments.batch_size)
+    buckets = [
+        Bucket(format.source(encoded.some(train[numbers]), length), train[numbers])
+        for length, numbers in training_buckets(encoded.lengths[train], size)
+    ]
+    if held_out is None:
+        return Bucketed(buckets, size)
+    judged = [
+        Batches(
+            format.source(encoded.some(held_out[numbers]), length),
+            np.arange(len(numbers)),
+            size=min(JUDGED_AT_ONCE, 1 << (len(numbers) - 1).bit_length()),
+        )
+        for length, numbers in buckets_of(encoded.lengths[held_out])
+    ]
+    return Bucketed(buckets, size, SeveralBatches(judged))
+
+
+def batch_size_for(num_sequences: int, batch_size: int | str) -> int:
+    """Return M: the given value, or a tenth of the sequences, from 16 to 64, at most all of them.
+
+    Example:
+        >>> [batch_size_for(n, "auto") for n in (3, 100, 300, 10_000)]
+        [3, 16, 30, 64]
+    """
+    fewest, most = BATCH_SIZES
+    wanted = max(fewest, min(num_sequences // 10, most)) if batch_size == AUTO else int(batch_size)
+    return min(wanted, num_sequences)
+
+
+def _budget(arguments: Arguments, feed: Bucketed, checkpoints: Checkpoints | None) -> Budget:
+    steps = feed.steps_per_epoch
+    options: dict[str, Any] = {"is_judged": feed.held_out is not None, "may_repeat": True}
+    options["epochs_per_row"] = notes_of(checkpoints).get("epochs_per_row")  # of a run that resumes
+    budget = budget_for(steps, arguments.max_epochs, arguments.patience, **options)
+    if arguments.max_epochs == AUTO and feed.held_out is None:
+        budget = budget._replace(max_epochs=max(budget.max_epochs, -(-FEW_STEPS // steps)))
+    if arguments.patience == AUTO and arguments.kl_annealing and budget.patience.rows is not None:
+        # While the weight of the KL term grows, the bound may fall for a while.
+        rows = -(-arguments.kl_annealing // (steps * budget.epochs_per_row))
+        budget = budget._replace(patience=budget.patience._replace(rows=max(budget.patience.rows, rows)))
+    return budget
+
+
+def _informative(encoded: Encoded) -> Encoded:
+    """Return the sequences without those in which nothing is observed, with a warning."""
+    empty = np.array([np.isnan(rows).all() for rows in encoded.values])
+    if empty.all():
+        raise ValueError("sequences: nothing is observed in any of them. Give some values that are not NaN.")
+    if empty.any():
+        warnings.warn(
+            f"sequences: nothing is observed in {np.count_nonzero(empty)} of {len(empty)}, the first of them sequence "
+            f"{int(np.argmax(empty))} (counted from 0). They are left out of training.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return encoded.some(np.flatnonzero(~empty)) if empty.any() else encoded
+
+
+def learn_more(
+    model: FittedModel, arguments: Arguments, encoded: Encoded, optimizer_state: Any
+) -> tuple[FittedModel, Trained]:
+    """Learn a batch of sequences in one pass; return the model after it, and what happened."""
+    history = model.record.history
+    rate = arguments.learning_rate or model.record.learning_rate or initial_learning_rate(arguments)
+    key = jax.random.fold_in(jax.random.key(model.seed), 1 + len(history))
+    design = SequenceDesign(arguments, model.format, model.latent_dim)
+    learner, state = design.start((model.generative, model.recognition), None, rate, key)
+    if jax.tree.structure(optimizer_state) == jax.tree.structure(state.optimizer_state):
+        state = state._replace(optimizer_state=optimizer_state)
+    feed = sequence_feed(arguments.replaced(validation_fraction=0), model.format, _informative(encoded), Keys.of(0))
+    trained = train_on(learner, state, feed, key=key, max_epochs=1)
+    samples = history[-1]["samples"] if history else 0
+    rows = [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
+    record = replace(model.record, history=history + rows, stopped_because=trained.stopped_because)
+    generative, recognition = learner.models(trained.state)
+    return replace(model, generative=generative, recognition=recognition, record=record, arguments=arguments), trained
