@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from aevb.data.frames import TableFormat
+from aevb.data.frames.parts import take_rows
 from aevb.data.frames.stored import LABELS
 from aevb.data.given import encode_given, learn_given, naming
 from aevb.data.sequences import Sequences, read_sequences
@@ -37,10 +38,10 @@ class Encoded(NamedTuple):
 
     def some(self, numbers: np.ndarray) -> "Encoded":
         """Return the sequences with these numbers."""
-        parts = [[part[i] for i in numbers] for part in (self.values, self.elapsed)]
+        values, elapsed = ([part[i] for i in numbers] for part in (self.values, self.elapsed))
         controls = None if self.controls is None else [self.controls[i] for i in numbers]
         covariates = None if self.covariates is None else self.covariates[numbers]
-        return Encoded(self.lengths[numbers], *parts, controls, covariates)
+        return Encoded(self.lengths[numbers], values, elapsed, controls, covariates)
 
 
 @final
@@ -136,8 +137,8 @@ class SequenceFormat:
             steps = read_sequences(controls, _lengths_for(controls, found, more), name="controls")
             if not np.array_equal(steps.lengths, found.lengths + more):
                 raise ValueError(
-                    f"controls: their sequences have {_some(steps.lengths)} steps; expected {_some(found.lengths + more)}"
-                    f"{', those of the sequences and the steps of the forecast' if more else ''}."
+                    f"controls: their sequences have {_some(steps.lengths)} steps; expected "
+                    f"{_some(found.lengths + more)}{' with those of the forecast' if more else ''}."
                 )
             read = np.split(encode_given(self.controls, steps.rows, name="controls"), steps.ends)
         n = len(found.lengths)
@@ -189,16 +190,31 @@ class SequenceFormat:
 
     # ---- values of the model as data ---------------------------------------------------------------------------------
 
-    def in_units(self, stored: np.ndarray) -> np.ndarray:
+    def in_units(self, stored: np.ndarray, exact: bool = True) -> np.ndarray:
         """Return stored numbers (..., D) in the user's units, (..., columns): NaN for columns that are left out.
 
-        Labels are numbers if they were numbers, and otherwise their codes.
+        Labels are numbers if they were numbers, and otherwise their codes. If the numbers of binary columns are not
+        exact, they are averages of the codes 0 and 1.
         """
         names = [str(name) for name in self.table.names]
         values = np.full((*stored.shape[:-1], len(names)), np.nan)
         for place, column in enumerate(self.columns):
-            values[..., names.index(column.name)] = _numbers_of(column, np.asarray(stored[..., place], np.float64))
+            values[..., names.index(column.name)] = _numbers_of(
+                column, np.asarray(stored[..., place], np.float64), exact
+            )
         return values
+
+    def decoded(self, found: Sequences, parts: Sequence[np.ndarray]) -> Any:
+        """Return stored numbers (T_i, D) like the sequences that were given, whose observed entries are kept."""
+        if isinstance(found.rows, np.ndarray):
+            return found.restored(
+                [
+                    np.where(np.isnan(rows), self.in_units(part), rows)
+                    for rows, part in zip(np.split(found.rows, found.ends), parts, strict=True)
+                ]
+            )
+        frame = self.table.decode(np.concatenate(list(parts)), found.rows, keep_observed=True)
+        return frame if found.order is None else take_rows(frame, np.argsort(found.order))
 
     def describe(self) -> dict[str, Any]:
         """Return the format as JSON can hold it."""
@@ -237,9 +253,11 @@ def _reader(format: TableFormat | None) -> Covariates | None:
     return None if format is None else Covariates(format.model_columns, format.encodes_missing)
 
 
-def _numbers_of(column, stored):
+def _numbers_of(column, stored, exact):
     if column.column.family not in LABELS:
         return column.column.in_units(stored)
+    if not exact:
+        return stored
     codes = np.where(np.isnan(stored), 0, stored).astype(int)
     labels: Sequence = column.levels
     if all(isinstance(label, int | float | bool) for label in labels):

@@ -57,8 +57,8 @@ def read_sequences(X: Any, lengths: Any = None, times: Any = None, name: str = "
     """Read sequences in any of their forms.
 
     Args:
-        X: A list of arrays (T_i, D) or (T_i,); an array (n, time, D); an array (steps, D) or a data frame, with the rows
-            of all sequences; or a data frame of pandas with an index of two levels, (sequence, time).
+        X: A list of arrays (T_i, D) or (T_i,); an array (n, time, D); an array (steps, D) or a data frame, with the
+            rows of all sequences; or a data frame of pandas with an index of two levels, (sequence, time).
         lengths: (n,), the number of steps of each sequence, for rows; None for one sequence.
         times: When each step was: a list of arrays (T_i,), an array (n, time), or an array (steps,); numbers or dates.
             None: regular steps, or the times in the index.
@@ -77,7 +77,7 @@ def read_sequences(X: Any, lengths: Any = None, times: Any = None, name: str = "
         found = _from_frame(X, lengths, name)
     elif isinstance(X, np.ndarray) and X.dtype != object:
         found = _from_array(X, lengths, name)
-    elif isinstance(X, list | tuple) or isinstance(X, np.ndarray):
+    elif isinstance(X, list | tuple | np.ndarray):
         found = _from_list(list(X), lengths, name)
     else:
         raise WrongTypeError(f"{name}={shown(X)} are not sequences. Give {FORMS}.")

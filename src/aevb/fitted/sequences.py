@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import Array, lax
 
 from aevb.arrays import fingerprint
 from aevb.distributions import reparameterize
@@ -28,6 +28,7 @@ from aevb.training.evaluation import rowwise, terms_of_row
 STEPS_AT_ONCE = 2048  # of all sequences in a batch
 MAX_BATCH = 32
 DRAWS_AT_ONCE = 50
+MAX_K_HAT = 0.7  # of reliable importance weights
 NUM_FILTERS = 10  # independent particle filters, whose spread gives the standard error
 
 
@@ -73,8 +74,8 @@ def log_likelihood(
     Args:
         model: The model.
         encoded: The sequences.
-        method: ``"importance"``, with draws of all states from q(z|x), or ``"particle-filter"``: 10 independent filters,
-            which share the particles.
+        method: ``"importance"``, with draws of all states from q(z|x), or ``"particle-filter"``: 10 independent
+            filters, among which the particles are divided.
         num_samples: Draws, or particles in all filters together.
         random_state: As in scikit-learn; None for the model's own.
     """
@@ -84,13 +85,24 @@ def log_likelihood(
     if method != "importance":
         diagnostics = {}
     effort = f"{num_samples:,} {'samples' if method == 'importance' else f'particles in {NUM_FILTERS} filters'}"
-    reasons: list[str] = []
+    reasons = _doubts(method, num_samples, std_errors, diagnostics)
+    return LogLikelihood(values, std_errors, method, effort, diagnostics, reasons)
+
+
+def _doubts(method, num_samples, std_errors, diagnostics) -> tuple[str, ...]:
+    """Return why estimates should not be trusted, one sentence per reason."""
+    n, reasons = len(std_errors), []
     if len(poor := np.flatnonzero(std_errors > 1)):
         reasons.append(
-            f"{len(poor)} of {len(values)} sequences have a standard error above 1 nat, the first of them sequence "
-            f"{poor[0]}: give more than num_samples={num_samples}, or another method."
+            f"{len(poor)} of {n} sequences have a standard error above 1 nat, the first of them sequence {poor[0]}: "
+            f"give more than num_samples={num_samples}."
         )
-    return LogLikelihood(values, std_errors, method, effort, diagnostics, tuple(reasons))
+    if method == "importance" and len(poor := np.flatnonzero(diagnostics["k_hat"] > MAX_K_HAT)):
+        reasons.append(
+            f"{len(poor)} of {n} sequences have k-hat above {MAX_K_HAT}: few draws decide, and the estimate is too "
+            'low. Use method="particle-filter", or train for longer.'
+        )
+    return tuple(reasons)
 
 
 @cache  # one function for the same number, so that its compiled program is reused
@@ -101,8 +113,9 @@ def _log_weights(num_samples):
         noise, transform = reparameterize(q)
 
         def chunk(key):
-            z: Any = transform(noise.sample(key, (DRAWS_AT_ONCE,)))
-            return jax.vmap(lambda z: generative.log_joint(x, z) - q.log_prob(z))(z)
+            epsilon: Any = noise.sample(key, (DRAWS_AT_ONCE,))
+            z = transform(epsilon)
+            return jax.vmap(lambda z: generative.log_joint(x, z) - jnp.asarray(q.log_prob(z)))(z)
 
         keys = jax.random.split(jax.random.fold_in(key, fingerprint(x)), -(-num_samples // DRAWS_AT_ONCE))
         return lax.map(chunk, keys).ravel()[:num_samples]
@@ -170,13 +183,13 @@ def smoothed(model: FittedModel, encoded: Any, num_draws: int) -> tuple[list, li
 @cache
 def _moments(num_pairs):
     def moments(models, x, key):
-        z = _draws(models, x, key, num_pairs)
+        z = draws_of(models, x, key, num_pairs)
         return jnp.mean(z, axis=0), jnp.std(z, axis=0)
 
     return moments
 
 
-def _draws(models, x, key, num_pairs):
+def draws_of(models: tuple, x: Any, key: Array, num_pairs: int) -> Array:
     """Return draws of all states from q(z|x), (2 num_pairs, T, J)."""
     noise, transform = reparameterize(models[1](x))
     epsilon: Any = noise.sample(jax.random.fold_in(key, fingerprint(x)), (num_pairs,))
@@ -206,39 +219,6 @@ def _sample_mean(models, x, data):
     return _sample(models, x, data, mean=True)
 
 
-def forecast(model: FittedModel, encoded: Any, steps: int, num_draws: int, random_state: Any = None) -> np.ndarray:
-    r"""Draw the steps after the end of each sequence, (n, num_draws, steps, D).
-
-    .. math:: z_{1:T} \sim q(z|x), \quad z_{T+1}, z_{T+2}, \dots \sim p(z_t | z_{t-1}, u_t), \quad x_t \sim p(x_t|z_t)
-    """
-    run = _forecast(steps, -(-num_draws // 2))
-    found = over_sequences(run, model, encoded, model.key(random_state), more=steps)
-    return np.stack(found)[:, :num_draws]
-
-
-@cache
-def _forecast(steps, num_pairs):
-    def run(models, x, key):
-        generative, _ = models
-        key_q, key_z, key_x = jax.random.split(jax.random.fold_in(key, fingerprint(x)), 3)
-        prior, length = generative.latent_distribution(x), x.given["length"].astype(int)
-        last = _draws(models, x, key_q, num_pairs)[:, length - 1]
-        inputs = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, length, steps), prior.inputs)
-
-        def continued(last, key):
-            def step(z, inputs):
-                u, key = inputs
-                z = prior.transition(z, u).sample(key)
-                return z, z
-
-            return lax.scan(step, last, (inputs, jax.random.split(key, steps)))[1]
-
-        z = jax.vmap(continued)(last, jax.random.split(key_z, len(last)))  # (S, steps, J)
-        return generative.decoder.step(z).sample(key_x)
-
-    return run
-
-
 def impute(model: FittedModel, encoded: Any, num_draws: int, random_state: Any = None) -> tuple[list, list]:
     """Return the best guess of each entry given all that is observed, (T_i, D), and draws, (num_draws, T_i, D).
 
@@ -262,7 +242,7 @@ def _complete(num_draws):
 
     def complete(models, x, key):
         generative, _ = models
-        z = _draws(models, x, key, num_pairs)
+        z = draws_of(models, x, key, num_pairs)
         p = generative.decoder.step(z)
         guess = p.row_from_statistics(jnp.mean(p.statistics(), axis=0))
         key = jax.random.fold_in(key, fingerprint(x) + 1)
@@ -279,5 +259,5 @@ def reconstruct(model: FittedModel, encoded: Any) -> list:
 
 
 def _expectation(models, x, key):
-    z = _draws(models, x, key, NUM_IMPUTED // 2)
+    z = draws_of(models, x, key, NUM_IMPUTED // 2)
     return jnp.mean(models[0].decoder.step(z).expectation, axis=0)

@@ -75,9 +75,9 @@ def particle_filter(
         return mean, jnp.sum(W * (z - mean) ** 2, axis=0)
 
     key, key_first = jax.random.split(key)
-    z = r.initial.sample(key_first, (K,))
-    at_first = jax.tree.map(lambda leaf: leaf[0], x)
-    log_w, total = weighted(z, jnp.full(K, -jnp.log(K)), many(prior.initial), many(r.initial), at_first)
+    z = jnp.asarray(r.initial.sample(key_first, (K,)))
+    x_first = jax.tree.map(lambda leaf: leaf[0], x)
+    log_w, total = weighted(z, jnp.full(K, -jnp.log(K)), many(prior.initial), many(r.initial), x_first)
 
     def step(carry, inputs):
         before, log_before = carry
@@ -96,10 +96,11 @@ def particle_filter(
     rest = jax.tree.map(lambda leaf: leaf[1:], (x, prior.inputs, r.inputs))
     inputs = (*rest, jax.random.split(key, T - 1), exists[1:])
     (last, log_weights), found = lax.scan(step, (z, log_w), inputs)
-    joined = jax.tree.map(
-        lambda first, rest: jnp.concatenate([first[None], rest]), (total, *moments(z, log_w)), tuple(found)
+    at_first = total, *moments(z, log_w)
+    log_predictive, mean, variance = (
+        jnp.concatenate([first[None], rest]) for first, rest in zip(at_first, found, strict=True)
     )
-    return Particles(*joined, last, log_weights)
+    return Particles(log_predictive, mean, variance, last, log_weights)
 
 
 def _systematic(log_weights, key):

@@ -35,8 +35,8 @@ class Network(Protocol):
 # Name -> network(in_size, hidden, out_size, activation) with all parameters zero; `initialize` sets their values.
 NETWORKS: dict[str, Callable[..., Network]] = {"mlp": MLP}
 
-# Name -> network(in_size, out_size) over the steps of a sequence: called with inputs (T, in_size), which steps exist (T,)
-# and `reverse`, it returns (T, out_size).
+# Name -> network(in_size, out_size) over the steps of a sequence, all parameters zero: called with inputs (T, in_size),
+# which steps exist (T,) and `reverse`, it returns (T, out_size).
 SEQUENCE_NETWORKS: dict[str, Callable[[int, int], GRU | TCN]] = {"gru": GRU, "tcn": TCN}
 
 __all__ = [

@@ -1,5 +1,7 @@
 """A gated recurrent network over the steps of a sequence."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,7 @@ from jax import Array, lax
 
 
 class GRU(eqx.Module):
-    r"""Equinox's gated recurrent unit, scanned over the steps of a sequence; steps that do not exist leave it unchanged.
+    r"""Equinox's gated recurrent unit, scanned over the steps of a sequence; missing steps leave it unchanged.
 
     .. math:: h_t = \mathrm{cell}(x_t, h_{t-1}) \text{ if step } t \text{ exists, else } h_{t-1}, \qquad h_0 = 0
 
@@ -49,7 +51,7 @@ class GRU(eqx.Module):
             exists: Which steps exist, (T,).
             reverse: Whether to run from the last step to the first.
         """
-        cell = self.cell
+        cell: Any = self.cell
         inputs = x @ cell.weight_ih.T + cell.bias  # (T, 3 H)
 
         def step(h, of_step):

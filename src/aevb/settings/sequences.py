@@ -49,7 +49,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
     "network": Setting(
         "gru",
         """
-        The network over the observations: ``"gru"``, recurrent, or ``"tcn"``, temporal convolution, which sees 81 steps.
+        The network over the observations: ``"gru"``, recurrent, or ``"tcn"``, a temporal convolution over 81 steps.
         """,
         registry="aevb.networks:SEQUENCE_NETWORKS",
     ),

@@ -15,6 +15,7 @@ from aevb.training.feed import Chunk, ChunkPlan, RowNames, generator
 from aevb.training.source import Rows, Source
 
 MAX_BUCKETS = 4  # in training, where each compiles a large program
+FEW_STEPS = 10_000  # of all sequences: below, one program compiles sooner than several save time
 MAX_ENDS = 100  # lengths that are considered as ends of buckets
 STEPS_PER_CHUNK = 8  # with several buckets, so that short and long sequences alternate
 
@@ -45,25 +46,26 @@ def buckets_of(lengths: np.ndarray) -> list[tuple[int, np.ndarray]]:
     return [(edge, np.flatnonzero(padded == edge)) for edge in sorted(set(padded.tolist()))]
 
 
-def training_buckets(lengths: np.ndarray, smallest: int, most: int = MAX_BUCKETS) -> list[tuple[int, np.ndarray]]:
+def training_buckets(lengths: np.ndarray, smallest: int, most: int | None = None) -> list[tuple[int, np.ndarray]]:
     """Return sequences in the few buckets that pad the fewest steps, each padded to its longest sequence.
 
     Args:
         lengths: (n,).
         smallest: Sequences in a bucket at least, if there is more than one.
-        most: The largest number of buckets.
+        most: The largest number of buckets; None for 4, or 1 if all sequences together have fewer than 10,000 steps.
 
     Example:
         >>> lengths = np.array([5, 30, 7, 31, 100])
-        >>> [(length, numbers.tolist()) for length, numbers in training_buckets(lengths, smallest=2)]
+        >>> [(length, numbers.tolist()) for length, numbers in training_buckets(lengths, 2, most=2)]
         [(30, [0, 1, 2]), (100, [3, 4])]
     """
+    most = most or (MAX_BUCKETS if lengths.sum() >= FEW_STEPS else 1)
     ends = np.unique(np.quantile(lengths, np.linspace(0, 1, MAX_ENDS), method="higher"))
     below = np.array([0, *(np.count_nonzero(lengths <= end) for end in ends)])
     # By dynamic programming: the fewest padded steps of all sequences up to an end, and the ends of their buckets.
     best: list[tuple[float, tuple[int, ...]]] = [(0.0, ())] + [(np.inf, ())] * len(ends)
     for _ in range(most):
-        now = [best[0]]
+        now: list[tuple[float, tuple[int, ...]]] = [best[0]]
         for j, end in enumerate(ends, 1):
             starts = [i for i in range(j) if below[j] - below[i] >= smallest or (i == 0 and j == len(ends))]
             options = [(best[i][0] + end * (below[j] - below[i]), (*best[i][1], int(end))) for i in starts]
@@ -117,9 +119,10 @@ class Bucketed:
     @cached_property
     def plans(self) -> list[ChunkPlan]:
         """How a row of the history is split into chunks, for each bucket."""
-        most = STEPS_PER_CHUNK if len(self.buckets) > 1 else None
         sizes = [len(bucket.numbers) * self.epochs_per_row for bucket in self.buckets]
-        return [ChunkPlan.of(size, min(self.batch_size, size), most) for size in sizes]
+        if len(sizes) == 1:
+            return [ChunkPlan.of(sizes[0], self.batch_size)]
+        return [_short_chunks(size, min(self.batch_size, size)) for size in sizes]
 
     @property
     def steps_per_epoch(self) -> int:
@@ -150,7 +153,7 @@ class Bucketed:
         for row in range(max(first - 1, 0) // num_chunks, -(-max_epochs // self.epochs_per_row)):
             yield (row + 1) * self.epochs_per_row, self._chunks(key, row)
 
-    def _chunks(self, key, row):
+    def _chunks(self, key: Array, row: int) -> Iterator[Chunk]:
         random = generator(key, row)
         orders = [random.permutation(len(bucket.numbers) * self.epochs_per_row) for bucket in self.buckets]
         places = [(number, chunk) for number, plan in enumerate(self.plans) for chunk in range(plan.num_chunks)]
@@ -161,3 +164,11 @@ class Bucketed:
             names = RowNames(numbers, self.of)
             rows = on_device(np.arange(len(numbers)))
             yield Chunk(row * len(places) + place, replace(plan, num_chunks=1), source, rows, on_device(some), names)
+
+
+def _short_chunks(num_rows: int, batch_size: int) -> ChunkPlan:
+    """Return the plan with chunks of 4 to 8 steps that leaves out the fewest sequences."""
+    steps = num_rows // batch_size
+    lengths = range(min(STEPS_PER_CHUNK // 2, steps), min(STEPS_PER_CHUNK, steps) + 1)
+    per_chunk = max(lengths, key=lambda length: (steps // length * length, length))
+    return ChunkPlan(batch_size, per_chunk, steps // per_chunk)

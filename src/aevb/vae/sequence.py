@@ -3,28 +3,19 @@
 Paper: §7.
 """
 
-import warnings
-
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
-from aevb.arguments import check_parameter
-from aevb.data.sequence_format import Encoded, SequenceFormat
-from aevb.data.sequences import Sequences, read_sequences
+from aevb.data.sequence_format import SequenceFormat
+from aevb.data.sequences import read_sequences
 from aevb.fitted import FittedModel
-from aevb.fitted import sequences as tasks
 from aevb.fitted.model import seed_of
 from aevb.settings import SEQUENCE_SETTINGS, with_arguments
-from aevb.vae.base import ModelEstimator
 from aevb.vae.checks import check_checkpoint, check_settings
 from aevb.vae.conventions import unchanged_on_error
 from aevb.vae.sequence_fitting import fit_sequences, learn_more
-
-METHODS = ("importance", "particle-filter")
+from aevb.vae.sequence_tasks import SequenceTasks
 
 
 @with_arguments(SEQUENCE_SETTINGS)
-class SequenceVAE(ModelEstimator):
+class SequenceVAE(SequenceTasks):
     r"""A deep Markov model: a state-space model of sequences whose parts are networks.
 
     .. math:: p(x, z) = p(z_1) \prod_{t=2}^T p(z_t | z_{t-1}, u_t) \prod_{t=1}^T p(x_t | z_t)
@@ -119,8 +110,8 @@ class SequenceVAE(ModelEstimator):
             sequences: See the class; NaN marks what is missing.
             lengths: (n,), the number of steps of each sequence, if all steps are rows of one array or frame.
             times: When each step was, in the form of the sequences, numbers or dates; None for regular steps.
-            controls: Inputs u_t at each step, in the form of the sequences: numbers, or columns of different kinds. They
-                are not modelled: states are conditioned on them.
+            controls: Inputs u_t at each step, in the form of the sequences: numbers, or columns of different kinds.
+                They are not modelled: states are conditioned on them.
             covariates: A label or number for each sequence, (n,), or a table of them. Likewise.
             checkpoint: A folder in which the run is saved during training, see :meth:`aevb.VAE.fit`.
             checkpoint_seconds: Time between two saves.
@@ -161,121 +152,6 @@ class SequenceVAE(ModelEstimator):
         self._keep(model, trained.state.optimizer_state)
         return self
 
-    # ---- states ------------------------------------------------------------------------------------------------------
-
-    def transform(self, sequences, lengths=None, *, times=None, controls=None, covariates=None, return_std=False):
-        """Return smoothed states, E[z_t | x_1, ..., x_T] under q: (T_i, J) for each sequence.
-
-        Args:
-            sequences: And the other data, as in `fit`.
-            lengths: See `fit`.
-            times: See `fit`.
-            controls: See `fit`.
-            covariates: See `fit`.
-            return_std: Whether to return their standard deviations too.
-        """
-        found, encoded = self._read(sequences, lengths, times, controls, covariates)
-        means, stds = tasks.smoothed(self.model_, encoded, 100)
-        return (found.restored(means), found.restored(stds)) if return_std else found.restored(means)
-
-    def filter(self, sequences, lengths=None, *, times=None, controls=None, covariates=None, num_particles=1000):
-        """Return filtered states, E[z_t | x_1, ..., x_t], by a particle filter: (T_i, J) for each sequence.
-
-        Args:
-            sequences: And the other data, as in `fit`.
-            lengths: See `fit`.
-            times: See `fit`.
-            controls: See `fit`.
-            covariates: See `fit`.
-            num_particles: Particles.
-        """
-        check_parameter("num_particles", num_particles, kind=int, low=1)
-        found, encoded = self._read(sequences, lengths, times, controls, covariates)
-        states = tasks.filtered(self.model_, encoded, num_particles)
-        return found.restored([mean for mean, _, _ in states])
-
-    # ---- how good is the model ---------------------------------------------------------------------------------------
-
-    def score_samples(self, sequences, lengths=None, *, times=None, controls=None, covariates=None):
-        """Return the lower bound of each sequence in nats, (n,): of the whole sequence, not per step.
-
-        Args: those of `fit`.
-        """
-        _, encoded = self._read(sequences, lengths, times, controls, covariates)
-        return self._bounds(encoded)
-
-    def score(self, sequences, lengths=None, *, times=None, controls=None, covariates=None):
-        """Return the lower bound in nats per step: the sum of all bounds divided by the sum of all lengths.
-
-        Steps without any observation count too. Other conventions in use are the mean of each sequence's bound per
-        step, which gives short sequences more weight, and the importance-sampled
-        ``log_likelihood(X).values.sum() / lengths.sum()``, which is larger.
-
-        Args: those of `fit`.
-        """
-        _, encoded = self._read(sequences, lengths, times, controls, covariates)
-        return float(self._bounds(encoded).sum() / encoded.lengths.sum())
-
-    def log_likelihood(
-        self,
-        sequences,
-        lengths=None,
-        *,
-        times=None,
-        controls=None,
-        covariates=None,
-        method="importance",
-        num_samples=1000,
-        random_state=None,
-    ):
-        """Estimate log p(x) of each sequence in nats, with standard errors.
-
-        Args:
-            sequences: And the other data, as in `fit`.
-            lengths: See `fit`.
-            times: See `fit`.
-            controls: See `fit`.
-            covariates: See `fit`.
-            method: ``"importance"`` weights draws of all states from q(z|x): good if q is. ``"particle-filter"``: good
-                for long sequences with few state variables, whatever q is. The exponential of both is unbiased.
-            num_samples: Draws, or particles.
-            random_state: As in scikit-learn; None for the model's own.
-
-        Returns:
-            :class:`aevb.inference.result.LogLikelihood` with ``values`` and ``std_errors``, (n,).
-        """
-        check_parameter("method", method, choices=METHODS)
-        check_parameter("num_samples", num_samples, kind=int, low=20)
-        _, encoded = self._read(sequences, lengths, times, controls, covariates)
-        estimate = tasks.log_likelihood(self.model_, encoded, method, num_samples, random_state)
-        for reason in estimate.warnings:
-            warnings.warn(reason, UserWarning, stacklevel=2)
-        return estimate
-
-    # ---- new values --------------------------------------------------------------------------------------------------
-
-    def sample(self, num_samples=1, length=None, *, controls=None, covariates=None, mean=False, random_state=None):
-        """Draw new sequences: a list of arrays (length, D), in the units of the data.
-
-        Args:
-            num_samples: Number of sequences.
-            length: Number of steps of each, or (num_samples,).
-            controls: Inputs at each step, if the model has them.
-            covariates: For each sequence, if the model has them.
-            mean: Whether to return the emissions' means instead of draws from them.
-            random_state: As in scikit-learn; None for the model's own.
-        """
-        check_is_fitted(self)
-        check_parameter("num_samples", num_samples, kind=int, low=1)
-        if length is None:
-            raise ValueError("length: give the number of steps of the new sequences.")
-        for one in np.ravel(length):
-            check_parameter("length", int(one) if float(one).is_integer() else one, kind=int, low=1)
-        lengths = np.broadcast_to(np.asarray(length, int), (num_samples,))
-        encoded = self.model_.format.blank(lengths, controls, covariates)
-        drawn = tasks.sample(self.model_, encoded, random_state, mean=mean)
-        return [self.model_.format.in_units(values) for values in drawn]
-
     # ---- private -----------------------------------------------------------------------------------------------------
 
     def _check_parameters(self):
@@ -285,14 +161,6 @@ class SequenceVAE(ModelEstimator):
             raise ValueError(
                 "kl_annealing: the importance-weighted bound has no KL term. Use estimator='sgvb-b', or leave it at 0."
             )
-
-    def _read(self, given, lengths, times, controls, covariates) -> tuple[Sequences, Encoded]:
-        check_is_fitted(self)
-        found = read_sequences(given, lengths, times)
-        return found, self.model_.format.encode(found, controls, covariates)
-
-    def _bounds(self, encoded):
-        return tasks.lower_bound_terms(self.model_, encoded, max(self.num_samples, 10)).lower_bound
 
     def _keep(self, model: FittedModel, optimizer_state):
         self.model_, self._optimizer_state = model, optimizer_state

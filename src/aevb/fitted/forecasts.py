@@ -1,0 +1,81 @@
+"""Forecasts of sequences: draws of the steps after their end.
+
+Paper: §7.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, final
+
+import jax
+import numpy as np
+from jax import lax
+
+from aevb.arguments import check_parameter
+from aevb.arrays import fingerprint
+from aevb.fitted.model import FittedModel
+from aevb.fitted.sequences import draws_of, over_sequences
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Draws of the steps after the end of sequences, in the units of the data.
+
+    Args:
+        draws: (n, num_draws, steps, D); NaN for columns that the model does not learn.
+
+    Example:
+        >>> forecast = Forecast(np.linspace(0, 1, 101).reshape(1, 101, 1, 1))
+        >>> forecast.mean.ravel().tolist(), forecast.interval(0.9).ravel().round(2).tolist()
+        ([0.5], [0.05, 0.95])
+    """
+
+    draws: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The averages, (n, steps, D): of binary columns the probabilities of 1."""
+        return self.draws.mean(axis=1)
+
+    def quantiles(self, levels: Any) -> np.ndarray:
+        """Return quantiles, (n, steps, D, Q), for levels (Q,) between 0 and 1."""
+        return np.moveaxis(np.quantile(self.draws, np.asarray(levels, float), axis=1), 0, -1)
+
+    def interval(self, level: float = 0.9) -> np.ndarray:
+        """Return the low and the high end of the central interval with this probability, (n, steps, D, 2)."""
+        check_parameter("level", level, kind=float, above=0, high=1)
+        return self.quantiles([(1 - level) / 2, (1 + level) / 2])
+
+
+def forecast(model: FittedModel, encoded: Any, steps: int, num_draws: int, random_state: Any = None) -> np.ndarray:
+    r"""Draw the steps after the end of each sequence, (n, num_draws, steps, D).
+
+    .. math:: z_{1:T} \sim q(z|x), \quad z_{T+1}, z_{T+2}, \dots \sim p(z_t | z_{t-1}, u_t), \quad x_t \sim p(x_t|z_t)
+    """
+    run = _forecast(steps, -(-num_draws // 2))
+    found = over_sequences(run, model, encoded, model.key(random_state), more=steps)
+    return np.stack(found)[:, :num_draws]
+
+
+@cache
+def _forecast(steps, num_pairs):
+    def run(models, x, key):
+        generative, _ = models
+        key_q, key_z, key_x = jax.random.split(jax.random.fold_in(key, fingerprint(x)), 3)
+        prior, length = generative.latent_distribution(x), x.given["length"].astype(int)
+        last = draws_of(models, x, key_q, num_pairs)[:, length - 1]
+        inputs = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, length, steps), prior.inputs)
+
+        def continued(last, key):
+            def step(z, inputs):
+                u, key = inputs
+                z = prior.transition(z, u).sample(key)
+                return z, z
+
+            return lax.scan(step, last, (inputs, jax.random.split(key, steps)))[1]
+
+        z = jax.vmap(continued)(last, jax.random.split(key_z, len(last)))  # (S, steps, J)
+        return generative.decoder.step(z).sample(key_x)
+
+    return run

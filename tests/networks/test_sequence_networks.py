@@ -1,0 +1,44 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from aevb.networks import GRU, SEQUENCE_NETWORKS, initialize
+
+T, F, H = 9, 3, 4
+pytestmark = pytest.mark.thorough
+
+
+def inputs(seed=0):
+    return np.random.default_rng(seed).normal(size=(T, F)).astype(np.float32)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_recurrent_network_is_the_cell_step_by_step(reverse):
+    network, x = initialize(GRU(F, H), jax.random.key(0), "paper"), inputs()
+    cell, h, states = network.cell, jnp.zeros(H), []
+    assert isinstance(cell, eqx.nn.GRUCell)
+    for row in x[::-1] if reverse else x:
+        h = cell(row, h)
+        states.append(h)
+
+    np.testing.assert_allclose(
+        network(x, jnp.ones(T, bool), reverse=reverse), states[::-1] if reverse else states, rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", SEQUENCE_NETWORKS)
+def test_outputs_depend_on_one_side_only_and_not_on_padding(name, reverse):
+    network, x = initialize(SEQUENCE_NETWORKS[name](F, H), jax.random.key(0), "paper"), inputs()
+    exists, length, place = np.arange(T) < 7, 7, 3
+    run = eqx.filter_jit(lambda x, exists: network(x, exists, reverse=reverse))
+    changed = x.copy()
+    changed[place] += 1
+
+    here = run(x, exists)[:length]
+    np.testing.assert_allclose(here, run(x[:length], exists[:length]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(here, run(np.where(exists[:, None], x, 1e6).astype(np.float32), exists)[:length])
+    differs = np.abs(np.asarray(run(changed, exists)[:length] - here)).max(axis=1) > 1e-7
+    np.testing.assert_array_equal(differs, np.arange(length) <= place if reverse else np.arange(length) >= place)

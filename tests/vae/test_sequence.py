@@ -1,0 +1,175 @@
+"""`SequenceVAE`: what a user sees. Exact answers are in tests/exact/test_sequences.py."""
+
+import numpy as np
+import pytest
+
+from aevb import SequenceVAE, load
+
+SMALL = {"latent_dim": 2, "transition": "linear", "hidden": (), "recurrent_size": 4, "optimizer": "sgd"}
+SMALL |= {"learning_rate": 1e-4, "max_epochs": 2, "validation_fraction": 0, "progress": False}
+RNG = np.random.default_rng(0)
+WALKS = [RNG.normal(size=(length, 2)).cumsum(axis=0) for length in RNG.integers(3, 8, 24)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SequenceVAE(**SMALL).fit(WALKS)
+
+
+def test_a_model_of_sequences_is_fitted_scored_and_saved(model, tmp_path):
+    lengths = [len(walk) for walk in WALKS]
+
+    assert model.score(WALKS) == pytest.approx(model.score_samples(WALKS).sum() / sum(lengths))
+    again = load(model.save(tmp_path / "model"))
+    assert again.score(np.concatenate(WALKS), lengths) == model.score(WALKS)
+
+
+@pytest.mark.thorough
+def test_values_do_not_depend_on_the_other_sequences_or_the_form(model):
+    whole, lengths = model.score_samples(WALKS), [len(walk) for walk in WALKS]
+
+    np.testing.assert_allclose(model.score_samples(WALKS[5:7]), whole[5:7], rtol=1e-5)
+    np.testing.assert_allclose(model.score_samples(np.concatenate(WALKS), lengths), whole, rtol=1e-6)
+    states = model.transform(WALKS)
+    assert [state.shape for state in states] == [(length, 2) for length in lengths]
+    np.testing.assert_array_equal(model.transform(np.concatenate(WALKS), lengths), np.concatenate(states))
+
+
+@pytest.mark.thorough
+def test_estimates_of_the_likelihood_exceed_the_bound(model):
+    """The particle filter's within 8 standard errors, which have 9 degrees of freedom: false alarms below 1e-3."""
+    one, other = (
+        model.log_likelihood(WALKS, method="particle-filter", num_samples=5000, random_state=seed) for seed in (1, 2)
+    )
+    with pytest.warns(UserWarning, match='k-hat above 0.7.*method="particle-filter"'):  # q is hardly trained
+        weighted = model.log_likelihood(WALKS, num_samples=100)
+
+    assert (abs(one.values - other.values) < 8 * np.hypot(one.std_errors, other.std_errors)).all()
+    assert model.score_samples(WALKS).mean() < weighted.values.mean() < one.values.mean()
+
+
+@pytest.mark.thorough
+def test_filtered_states_and_draws_have_the_lengths_asked_for(model):
+    assert [part.shape for part in model.filter(WALKS[:3], num_particles=50)] == [(len(w), 2) for w in WALKS[:3]]
+    drawn = model.sample(3, length=[4, 2, 9], random_state=1)
+    assert [part.shape for part in drawn] == [(4, 2), (2, 2), (9, 2)]
+    np.testing.assert_array_equal(drawn[0], model.sample(3, length=[4, 2, 9], random_state=1)[0])
+    assert not np.array_equal(model.sample(2, 4)[0], model.sample(2, 4)[1])
+
+
+@pytest.mark.thorough
+def test_a_run_resumes_bit_for_bit(tmp_path):
+    setting = SMALL | {"max_epochs": 4, "kl_annealing": 10, "validation_fraction": 0.5}
+    whole = SequenceVAE(**setting).fit(WALKS)
+    SequenceVAE(**setting | {"max_epochs": 2}).fit(WALKS, checkpoint=tmp_path, checkpoint_seconds=0)
+    resumed = SequenceVAE(**setting).fit(WALKS, checkpoint=tmp_path)
+
+    assert resumed.score(WALKS) == whole.score(WALKS)
+    assert len(resumed.history_) == 4
+    assert "validation_lower_bound" in resumed.history_[0]
+
+
+@pytest.mark.thorough
+def test_training_continues_with_more_sequences(model, tmp_path):
+    copy = load(model.save(tmp_path / "model"))
+    before = copy.score(WALKS)
+    copy.partial_fit(WALKS[:10])
+
+    assert copy.score(WALKS) != before
+    assert len(copy.history_) == len(model.history_) + 1
+    with pytest.raises(ValueError, match="call fit with the first"):
+        SequenceVAE(**SMALL).partial_fit(WALKS)
+
+
+@pytest.mark.thorough
+def test_controls_covariates_and_times_are_needed_again(tmp_path):
+    given = {
+        "controls": [np.arange(len(walk)) / 10 for walk in WALKS],
+        "covariates": np.where(np.arange(24) % 2, "a", "b"),
+        "times": [np.arange(len(walk)) ** 1.5 for walk in WALKS],
+    }
+    fitted = SequenceVAE(**SMALL).fit(WALKS, **given)
+
+    assert np.isfinite(fitted.score(WALKS, **given))
+    assert load(fitted.save(tmp_path / "model")).score(WALKS, **given) == fitted.score(WALKS, **given)
+    for name in given:
+        with pytest.raises(ValueError, match=f"{name}: the model .* [Gg]ive them"):
+            fitted.score(WALKS, **{other: value for other, value in given.items() if other != name})
+
+
+@pytest.mark.thorough
+def test_lengths_of_one_and_sequences_without_observations():
+    data = [*WALKS[:20], WALKS[0][:1], np.full((4, 2), np.nan)]
+    with pytest.warns(UserWarning, match="nothing is observed in 1 of 22, the first of them sequence 21"):
+        fitted = SequenceVAE(**SMALL).fit(data)
+
+    assert np.isfinite(fitted.score_samples(data)).all()
+    assert fitted.score_samples(data)[21] <= 0  # minus the KL divergence
+    assert [state.shape for state in fitted.transform(data[-2:])] == [(1, 2), (4, 2)]
+    one = SequenceVAE(**SMALL).fit(WALKS[0])  # an array (steps, D) is one sequence
+    assert np.isfinite(one.score(WALKS[0]))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"transition": "gate"}, "transition='gate' is not known. Did you mean 'gated'"),
+        ({"recognition": "backward"}, "recognition='backward' is not known"),
+        ({"network": "mlp"}, "network='mlp' is not known"),
+        ({"latent_dim": 0}, "latent_dim=0"),
+        ({"kl_annealing": 5, "estimator": "importance"}, "kl_annealing: the importance-weighted bound has no KL term"),
+    ],
+)
+def test_bad_settings_are_refused(setting, words):
+    with pytest.raises(ValueError, match=words):
+        SequenceVAE(**SMALL | setting).fit(WALKS)
+
+
+@pytest.mark.thorough
+def test_another_number_of_columns_is_refused(model):
+    with pytest.raises(ValueError, match="x2"):
+        model.score([np.zeros((4, 3))])
+
+
+@pytest.mark.thorough
+def test_forecasts_and_imputations_have_their_shapes_and_keep_what_is_observed(model):
+    holes = [walk.copy() for walk in WALKS[:3]]
+    holes[0][1] = np.nan
+    holes[1][0, 1] = np.nan
+
+    forecast = model.forecast(holes, steps=4, num_draws=30)
+    filled, draws = model.impute(holes, num_draws=5)
+
+    assert forecast.draws.shape == (3, 30, 4, 2)
+    assert forecast.interval(0.9).shape == (3, 4, 2, 2)
+    assert (np.diff(forecast.interval(0.9)) > 0).all()
+    for walk, whole, drawn in zip(holes, filled, draws, strict=True):
+        np.testing.assert_array_equal(whole[~np.isnan(walk)], walk[~np.isnan(walk)])
+        assert np.isfinite(whole).all()
+        assert drawn.shape == (5, *walk.shape)
+    assert [part.shape for part in model.surprise(holes, num_particles=50)] == [(len(walk),) for walk in holes]
+    assert model.surprise(holes, num_particles=50)[0][1] == 0  # nothing is observed
+    assert [part.shape for part in model.reconstruct(holes)] == [walk.shape for walk in holes]
+
+
+@pytest.mark.thorough
+def test_frames_of_mixed_columns_come_back_as_frames():
+    pd = pytest.importorskip("pandas")
+    labels = np.repeat(np.arange(24), [len(walk) for walk in WALKS])
+    times = np.concatenate([np.arange(len(walk)) for walk in WALKS])
+    frame = pd.DataFrame(np.concatenate(WALKS), columns=["a", "b"])
+    frame["mood"] = np.where(frame["a"] > 0, "good", "bad")
+    frame = frame.set_index(pd.MultiIndex.from_arrays([labels, times], names=["id", "t"]))
+    frame.iloc[3, 2] = None
+    frame.iloc[4, 0] = np.nan
+    model = SequenceVAE(**SMALL).fit(frame)
+
+    filled = model.impute(frame)
+
+    assert list(filled.columns) == ["a", "b", "mood"]
+    assert not filled.isna().any().any()
+    kept = frame.notna().to_numpy()
+    assert (filled.to_numpy()[kept] == frame.to_numpy()[kept]).all()
+    assert model.transform(frame).shape == (len(frame), 2)
+    assert model.forecast(frame, steps=2, num_draws=3).draws.shape == (24, 3, 2, 3)
