@@ -113,11 +113,7 @@ def _budget(arguments: Arguments, feed: Bucketed, checkpoints: Checkpoints | Non
     budget = budget_for(steps, arguments.max_epochs, arguments.patience, **options)
     if arguments.max_epochs == AUTO and feed.held_out is None:
         budget = budget._replace(max_epochs=max(budget.max_epochs, -(-FEW_STEPS // steps)))
-    if arguments.patience == AUTO and arguments.kl_annealing and budget.patience.rows is not None:
-        # While the weight of the KL term grows, the bound may fall for a while.
-        rows = -(-arguments.kl_annealing // (steps * budget.epochs_per_row))
-        budget = budget._replace(patience=budget.patience._replace(rows=max(budget.patience.rows, rows)))
-    return budget
+    return budget._replace(patience=budget.patience._replace(warm_up=arguments.kl_annealing))
 
 
 def _informative(encoded: Encoded) -> Encoded:
