@@ -24,7 +24,7 @@ from numpyro.infer import SVI, Trace_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal
 from run import python_for
 
-from aevb.experiments.posteriors.reference import MODELS, compare, load_reference
+from aevb.experiments.posteriors.reference import MAX_MEAN_ERROR, MAX_STD_ERROR, MODELS, compare, load_reference
 from aevb.experiments.posteriors.structured import derived
 from aevb.experiments.posteriors.table import fit_one
 from aevb.experiments.result_file import markdown_table
@@ -103,35 +103,54 @@ METHODS = {
 
 
 def table(results):
-    rows = [["posterior", *(f"{method}: mean, sd, CPU s" for method in METHODS)]]
+    """Return errors and CPU seconds side by side, how many are right, and the medians of the times."""
+    methods = [method for method in METHODS if all(method in found for found in results.values())]
+    rows = [["posterior", *(f"{method}: mean, sd, CPU s" for method in methods)]]
     for name, found in results.items():
-        cells = [
-            "failed"
-            if "failed" in row
-            else f"{row['mean_error']:.2f}, {row['std_error']:.2f}, {row['cpu_seconds']:.1f}"
-            for row in (found[method] for method in METHODS)
-        ]
-        rows.append([name, *cells])
-    medians = [np.median([found[method]["cpu_seconds"] for found in results.values()]) for method in METHODS]
-    rows.append(["median CPU s", *(f"{median:.1f}" for median in medians)])
+        rows.append([name, *(cell(found[method]) for method in methods)])
+    right = {method: sum(is_right(found[method]) for found in results.values()) for method in methods}
+    rows.append(["means within 0.1, sd within 10%", *(f"{right[method]} of {len(results)}" for method in methods)])
+    times = {method: np.median([found[method]["cpu_seconds"] for found in results.values()]) for method in methods}
+    rows.append(["median CPU s", *(f"{times[method]:.1f}" for method in methods)])
     return markdown_table(rows)
+
+
+def check_times(results):
+    """Refuse a median CPU time above that of NumPyro's SVI."""
+    ours, other = (
+        np.median([found[method]["cpu_seconds"] for found in results.values() if method in found])
+        for method in ("fit_posterior", "NumPyro SVI")
+    )
+    if ours > other:
+        raise SystemExit(f"fit_posterior: median CPU time {ours:.1f} s, above NumPyro's {other:.1f} s.")
+
+
+def cell(row):
+    if "failed" in row or not np.isfinite(row["mean_error"] + row["std_error"]):
+        return f"failed, {row['cpu_seconds']:.1f}"
+    return ", ".join(f"{row[key]:.2g}" for key in ("mean_error", "std_error")) + f", {row['cpu_seconds']:.1f}"
+
+
+def is_right(row):
+    return "failed" not in row and row["mean_error"] <= MAX_MEAN_ERROR and row["std_error"] <= MAX_STD_ERROR
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--names", nargs="*", default=list(MODELS))
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--output", type=Path, default=Path("runs/bench/posteriors.json"))
     arguments = parser.parse_args()
     results = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     warnings.simplefilter("ignore")
     for name in arguments.names:
         reference = load_reference(name)
-        for method, run in METHODS.items():
+        for method in arguments.methods:
             if method in results.get(name, {}):
                 continue
             start = time.process_time()
             try:
-                row = run(name, MODELS[name], reference)
+                row = METHODS[method](name, MODELS[name], reference)
             except (ValueError, RuntimeError, FloatingPointError, TypeError, AttributeError, OSError) as error:
                 row = {"failed": f"{type(error).__name__}: {error}"[:200]}
             except subprocess.CalledProcessError:
@@ -140,7 +159,9 @@ def main():
             arguments.output.parent.mkdir(parents=True, exist_ok=True)
             arguments.output.write_text(json.dumps(results, indent=1))
             print(f"# {name}, {method}: {row}", flush=True)
-    print(table({name: results[name] for name in arguments.names}))
+    results = {name: results[name] for name in arguments.names}
+    print(table(results))
+    check_times(results)
 
 
 if __name__ == "__main__":

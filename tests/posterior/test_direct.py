@@ -84,6 +84,22 @@ def test_minibatches_are_unbiased_and_quiet_near_the_reference():
     np.testing.assert_allclose(np.mean([v[0] for v, _ in found]), value[0], atol=1)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(("most", "expected"), [(10**9, 8), (100, 1)])
+def test_large_data_are_computed_in_blocks_that_fit_into_memory(most, expected, monkeypatch):
+    monkeypatch.setattr("aevb.posterior.density.LARGE", 100)
+    monkeypatch.setattr("aevb.posterior.density.MOST_TEMPORARY", most)
+    X, y = RNG.normal(size=(200, 3)), RNG.normal(size=200)
+    model = LogJoint(lambda w, d: -((d[1] - d[0] @ w) ** 2).sum() / 2)
+    density = Density(model, describe((3,)), (X, y), 1)
+    points = RNG.normal(size=(11, 3))
+    values, gradients = density(points)
+    residuals = y - points @ X.T  # (11, 200)
+    np.testing.assert_allclose(values, -(residuals**2).sum(1) / 2)
+    np.testing.assert_allclose(gradients, residuals @ X)
+    assert density.at_once == expected
+
+
 def test_smoothed_weights_keep_moderate_ones_and_resampling_follows_them():
     log_weights = np.random.default_rng(0).normal(size=1000)
     weights, k_hat = smoothed_weights(log_weights)

@@ -50,7 +50,9 @@ class Chains(NamedTuple):
         return found
 
 
-def run_chains(density: Density, q, starts: np.ndarray, seed: int, watch=lambda share: None) -> Chains:
+def run_chains(
+    density: Density, q, starts: np.ndarray, seed: int, watch=lambda share: None, enough: int = ENOUGH
+) -> Chains:
     """Run chains from draws of q until they agree and are worth enough draws, or for a fixed number of rounds.
 
     The chains move in the coordinates of q's noise: an affine map of the variables for a Gaussian or a Student t, and a
@@ -63,6 +65,7 @@ def run_chains(density: Density, q, starts: np.ndarray, seed: int, watch=lambda 
         starts: Points to start from, at least as many as there are chains; for a flow, draws of it are used instead.
         seed: Random seed.
         watch: Called with the share of the work done.
+        enough: Effective draws of each variable after which to stop.
     """
     key, base, module = jax.random.key(seed), q.gaussian(), getattr(q, "module", None)
     D = len(base.mean)
@@ -103,7 +106,7 @@ def run_chains(density: Density, q, starts: np.ndarray, seed: int, watch=lambda 
         draws.append(w)
         if number + 1 >= ROUNDS[0] and (number + 1) % 5 == 0:
             chains = np.concatenate(draws, axis=1)
-            if effective_sample_size(chains).min() > ENOUGH and r_hat(chains).max() < AGREED:
+            if effective_sample_size(chains).min() > enough and r_hat(chains).max() < AGREED:
                 break
     points = mean + np.concatenate(draws, axis=1) @ factor.T
     if module is not None:

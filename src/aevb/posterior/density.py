@@ -18,6 +18,7 @@ from aevb.models.own_arrays import with_own_arrays
 BLOCK = 32  # points per call
 LARGE = 4_000_000  # numbers in the data times points that are computed at once
 SMALL_BLOCK = 8  # points per call if one of them takes long
+MOST_TEMPORARY = 400_000_000  # bytes that a call may use, if the data are large
 
 
 class Density:
@@ -44,7 +45,7 @@ class Density:
         self.block = BLOCK if self.at_once >= SMALL_BLOCK else SMALL_BLOCK
         self.is_cheap = self.at_once == BLOCK
         self.chain_program: Any = None  # see `aevb.posterior.chains`
-        self._values_and_gradients = jax.jit(self._of_block)
+        self._values_and_gradients: Any = jax.jit(self._of_block) if self.at_once >= self.block else None
         self._constrain = jax.jit(jax.vmap(lambda u: variables.constrain(u)[0]))
 
     def precision(self):
@@ -68,6 +69,21 @@ class Density:
             return jax.vmap(one)(points)
         return lax.map(one, points, batch_size=self.at_once)
 
+    def _of_large_data(self, points):
+        """Return the program for a whole block at once if memory allows, which is faster, or for a few of its points.
+
+        A matrix product of the data with a block of points needs little memory; their elementwise product does not.
+        """
+        fewest, self.at_once = self.at_once, self.block
+        program = self._compiled(points)
+        if program.memory_analysis().temp_size_in_bytes > MOST_TEMPORARY:
+            self.at_once = fewest
+            program = self._compiled(points)
+        return program
+
+    def _compiled(self, points) -> Any:
+        return jax.jit(lambda points, data: self._of_block(points, data)).lower(points, self.data).compile()
+
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the log density (S,) and its gradient (S, D); minus infinity and 0 where either is not finite."""
         points = np.asarray(points, np.float64)
@@ -76,6 +92,8 @@ class Density:
         padded = np.concatenate([points, np.repeat(points[-1:], num_blocks * self.block - S, axis=0)])
         found = []
         with self.precision():
+            if self._values_and_gradients is None:
+                self._values_and_gradients = self._of_large_data(padded[: self.block])
             for start in range(0, len(padded), self.block):
                 found.append(self._values_and_gradients(padded[start : start + self.block], self.data))
         self.num_points += S
