@@ -1,6 +1,10 @@
-"""Run the examples of docs/posteriors.md and draw q beside the truth, into docs/images."""
+"""Run the examples of docs/posteriors.md and draw q beside the truth, into docs/images.
+
+python tools/draw_posteriors.py [funnel] [hierarchy] [process] [minibatches] [latents]
+"""
 
 import re
+import sys
 import warnings
 from pathlib import Path
 
@@ -12,12 +16,18 @@ from aevb import fit_posterior
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def main():
+def main(chosen):
     warnings.simplefilter("ignore")
-    names = {}
-    for code in re.findall(r"```python\n(.*?)```", (ROOT / "docs/posteriors.md").read_text(), flags=re.DOTALL):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/posteriors.md").read_text(), flags=re.DOTALL)
+    imports = blocks[0].partition("\n\n\n")[0]
+    pictures = {funnel: "neck", hierarchy: "groups", process: "rates", minibatches: "buyers", latents: "latents"}
+    for code, (draw, name) in zip(blocks, pictures.items(), strict=False):
+        if chosen and draw.__name__ not in chosen:
+            continue
+        names = {}
+        exec(imports, names)
         exec(code, names)
-    for draw in (funnel, hierarchy, process, minibatches, latents):
+        print(names[name], flush=True)  # what the page says about it
         figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
         draw(axes, names)
         figure.savefig(ROOT / f"docs/images/posterior-{draw.__name__}.png", dpi=100)
@@ -43,7 +53,7 @@ def hierarchy(axes, names):
         low, middle, high = np.quantile(one.draws["intercept"], [0.05, 0.5, 0.95], axis=0)
         axes.errorbar(np.arange(12) + shift, middle, (middle - low, high - middle), fmt="o", ms=3, label=label)
     axes.set(xlabel="group", ylabel="intercept", title="medians and 90% intervals")
-    axes.legend()
+    axes.legend(loc="lower left")
 
 
 def process(axes, names):
@@ -54,7 +64,7 @@ def process(axes, names):
     found = names["rates"].predictive(lambda v, key: names["jnp"].exp(names["process"](v)), num_samples=2000)
     low, high = np.quantile(found, [0.05, 0.95], axis=0)
     axes.fill_between(names["t"], low, high, alpha=0.4, label=names["rates"].family)
-    axes.plot(names["t"], np.quantile(exact, [0.05, 0.95], axis=0).T, color="tab:orange", label="chains")
+    axes.plot(names["t"], np.quantile(exact, [0.05, 0.95], axis=0).T, color="tab:orange", label=["chains", None])
     axes.plot(names["t"], names["counts"], "k.", label="counts")
     axes.set(xlabel="t", title="90% band of the rate")
     axes.legend()
@@ -83,4 +93,4 @@ def latents(axes, names):
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -124,8 +124,8 @@ def _doubts(density: Density, trial: Trial) -> list[str]:
         )
     elif max(error / limit for error, limit in zip(w.errors, TRUSTED, strict=True)) > 1:
         found.append(
-            f"k-hat is {w.k_hat:.2f}, but the {len(w.weights):,} draws are worth only {w.effective:.0f} independent "
-            f"ones: a mean may be off by {2 * w.errors[0]:.2f} standard deviations, a standard deviation by "
+            f"k-hat is {w.k_hat:.2f}, but {len(w.weights):,} draws, worth {w.effective:,.0f} independent ones, are too "
+            f"few: a mean may be off by {2 * w.errors[0]:.2f} standard deviations, a standard deviation by "
             f"{2 * w.errors[1]:.0%}. {advice}"
         )
     if not trial.converged and trial.stopped_because != "interrupted" and not w.would_be_enough(0):
