@@ -50,6 +50,15 @@ def read_labels(y: Any, num_rows: int, classes: Any = None) -> tuple[np.ndarray,
     return classes, places
 
 
+def without_column_axis(y: np.ndarray) -> np.ndarray:
+    """Return y, (n,); as (n, 1) with a warning, as in scikit-learn."""
+    if y.ndim != 2 or y.shape[1] != 1:
+        return y
+    message = "A column-vector y was passed when a 1d array was expected. Give y.ravel()."
+    warnings.warn(message, DataConversionWarning, stacklevel=5)
+    return y[:, 0]
+
+
 def _is_unlabeled(value):
     return value == str(UNLABELED) if isinstance(value, str) else value == UNLABELED
 
@@ -60,10 +69,7 @@ def _values(y):
         raise ValueError("VAEClassifier requires y to be passed, but the target y is None. Give a label for each row.")
     has_words = isinstance(y, list | tuple) and any(isinstance(value, str) for value in y)
     array = np.array(y, object) if has_words else np.asarray(y)  # which would make -1 a word among words
-    if array.ndim == 2 and array.shape[1] == 1:
-        message = "A column-vector y was passed when a 1d array was expected. Give y.ravel()."
-        warnings.warn(message, DataConversionWarning, stacklevel=4)
-        array = array[:, 0]
+    array = without_column_axis(array)
     if array.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
     if array.dtype.kind == "O":

@@ -16,7 +16,7 @@ from aevb.arguments import check_parameter
 from aevb.distributions import LogScaleNormal
 from aevb.models.datapoint import Datapoint
 from aevb.models.families import FAMILIES
-from aevb.networks import NETWORKS, Network
+from aevb.networks import MLP, NETWORKS, Network
 
 
 class Conditional(eqx.Module):
@@ -58,9 +58,9 @@ class Conditional(eqx.Module):
     def __call__(self, *conditions: Any) -> dist.Distribution:
         """Return the distribution given one condition, or given each of a batch (..., in_size).
 
-        Several arguments, trees of arrays, and datapoints with missing entries are combined by :func:`as_vector`.
+        Several arguments, trees of arrays, and datapoints with missing entries are combined by :func:`outputs_of`.
         """
-        return FAMILIES[self.family].at(self.network(as_vector(*conditions)), self.out_size, **self.shared)
+        return FAMILIES[self.family].at(outputs_of(self.network, *conditions), self.out_size, **self.shared)
 
 
 def conditional(
@@ -90,10 +90,23 @@ def num_outputs(family: str, out_size: int) -> int:
     return FAMILIES[family].num_outputs(out_size)
 
 
-def as_vector(*conditions: Any) -> Array:
-    """Return the input of a network: a single array unchanged, anything else concatenated into one vector.
+def outputs_of(network: Network, *conditions: Any) -> Array:
+    """Return the outputs of a network whose input is a single array, or the arrays of several conditions together.
 
-    A datapoint's missing entries become zero, and its mask of observed entries is part of the vector.
+    A datapoint's missing entries become zero, and its mask of observed entries is part of the input.
+
+    Example:
+        >>> from aevb.networks import MLP
+        >>> outputs_of(MLP(4, (), 3), {"upper": jnp.ones(2), "lower": jnp.zeros(1)}, jnp.full(1, 7.0)).shape
+        (3,)
+    """
+    if len(conditions) == 1 and eqx.is_array_like(conditions[0]):
+        return network(conditions[0])
+    return network(*_parts(conditions)) if isinstance(network, MLP) else network(as_vector(*conditions))
+
+
+def as_vector(*conditions: Any) -> Array:
+    """Return the conditions as one vector, a single array unchanged; see :func:`outputs_of`.
 
     Example:
         >>> as_vector({"upper": jnp.ones(2), "lower": jnp.zeros(1)}, jnp.full(1, 7.0)).tolist()
@@ -101,8 +114,12 @@ def as_vector(*conditions: Any) -> Array:
     """
     if len(conditions) == 1 and eqx.is_array_like(conditions[0]):
         return conditions[0]
+    return jnp.concatenate(_parts(conditions))
+
+
+def _parts(conditions):
     leaves = jax.tree.leaves([c.filled() if isinstance(c, Datapoint) else c for c in conditions])
-    return jnp.concatenate([jnp.ravel(leaf).astype(jnp.result_type(float)) for leaf in leaves])
+    return [jnp.ravel(leaf).astype(jnp.result_type(float)) for leaf in leaves]
 
 
 def BernoulliMLP(in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh") -> Conditional:  # noqa: N802

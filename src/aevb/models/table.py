@@ -13,7 +13,7 @@ from jax import Array
 from aevb.distributions import Columns
 from aevb.models.column import Column
 from aevb.models.column_families import blocks_of
-from aevb.models.conditionals import Conditional, as_vector, conditional
+from aevb.models.conditionals import Conditional, conditional, outputs_of
 from aevb.models.datapoint import Datapoint
 from aevb.models.families import POSTERIORS
 from aevb.models.generative import GenerativeModel
@@ -65,7 +65,7 @@ class TableDecoder(eqx.Module):
         """Return p(x|z), given z and what a datapoint is conditioned on, if anything."""
         blocks = blocks_of(self.columns)
         ends = tuple(accumulate(block.num_outputs for block in blocks))
-        outputs = jnp.split(self.network(as_vector(*conditions)), ends[:-1], axis=-1)
+        outputs = jnp.split(outputs_of(self.network, *conditions), ends[:-1], axis=-1)
         return Columns(
             [block.at(piece, self.shared.get(block.name, {})) for block, piece in zip(blocks, outputs, strict=True)],
             [block.places for block in blocks],

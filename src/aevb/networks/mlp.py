@@ -4,7 +4,7 @@ Paper: App. C.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import equinox as eqx
 import jax
@@ -27,7 +27,7 @@ ACTIVATIONS = {
 
 
 class Linear(eqx.Module):
-    """x -> W x + b, over the last axis of x."""
+    """x -> W x + b, over the last axis of x, which may be given in several parts."""
 
     weight: Array  # (out, in)
     bias: Array  # (out,)
@@ -37,11 +37,18 @@ class Linear(eqx.Module):
         self.weight = filled((out_size, in_size), 0)
         self.bias = filled(out_size, 0)
 
-    def __call__(self, x: Array) -> Array:
-        """Return W x + b."""
-        if jnp.shape(x)[-1:] != self.weight.shape[1:]:
-            raise ValueError(f"x has shape {jnp.shape(x)}, but this layer expects {self.weight.shape[1]} values.")
-        return x @ self.weight.T + self.bias
+    def __call__(self, *parts: Array) -> Array:
+        """Return W x + b, for the parts of x.
+
+        Parts are not concatenated: under `vmap` over one of them, the products of the others are computed once.
+        """
+        sizes = [part.shape[-1] if jnp.ndim(part) else 0 for part in map(jnp.asarray, parts)]
+        if sum(sizes) != self.weight.shape[1]:
+            shapes = " and ".join(str(jnp.shape(part)) for part in parts)
+            raise ValueError(f"x has shape {shapes}, but this layer expects {self.weight.shape[1]} values.")
+        weights = [self.weight] if len(parts) == 1 else jnp.split(self.weight, list(accumulate(sizes))[:-1], axis=1)
+        products = [part @ weight.T for part, weight in zip(parts, weights, strict=True)]
+        return sum(products[1:], products[0]) + self.bias
 
 
 class MLP(eqx.Module):
@@ -84,8 +91,10 @@ class MLP(eqx.Module):
         """Width of the output."""
         return self.layers[-1].weight.shape[-2]
 
-    def __call__(self, x: Array) -> Array:
-        """Return y, for x of shape (..., in_size)."""
-        for layer in self.layers[:-1]:
-            x = ACTIVATIONS[self.activation](layer(x))
-        return self.layers[-1](x)
+    def __call__(self, *parts: Array) -> Array:
+        """Return y, for x of shape (..., in_size), or for its parts, see :class:`Linear`."""
+        first, *others = self.layers
+        x = first(*parts)
+        for layer in others:
+            x = layer(ACTIVATIONS[self.activation](x))
+        return x

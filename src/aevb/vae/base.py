@@ -40,6 +40,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
     n_features_in_: int
     _learned_from_a_frame: bool
     _optimizer_state: Any
+    _stream: Any
 
     generative_: Any = _fact("generative")
     recognition_: Any = _fact("recognition")
@@ -71,6 +72,10 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         """The class of the learner that the present arguments select."""
         arguments = self._arguments()
         return learner_kind(arguments.learner, arguments.amortized)
+
+    def _keep(self, model: FittedModel, optimizer_state: Any, stream: Any) -> None:
+        """Keep a model, and what continues its training."""
+        self.model_, self._optimizer_state, self._stream = model, optimizer_state, stream
 
     def _check_new_data(self, X, name: str = "X", *, may_miss: bool = False, any_range: bool = False) -> np.ndarray:
         """Return new rows as a matrix, after checking the observed values.

@@ -1,7 +1,6 @@
 """Semi-supervised classification: a deep generative model in which labels may be unknown."""
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import jax
@@ -19,14 +18,14 @@ from aevb.data.request import DataRequest
 from aevb.data.training_data import open_training_data
 from aevb.data.weights import read_weights
 from aevb.fitted import coding
-from aevb.fitted.model import FittedModel, seed_of
+from aevb.fitted.model import FittedModel
 from aevb.models import Datapoint
 from aevb.settings import CLASSIFIER_SETTINGS, with_arguments
 from aevb.training import Resident, rowwise
 from aevb.vae.base import ModelEstimator
 from aevb.vae.checks import check_checkpoint, check_settings
 from aevb.vae.conventions import unchanged_on_error
-from aevb.vae.fitting import Fitting, Keys, checkpoints_for, format_of
+from aevb.vae.learning import Saving, Task, learn
 from aevb.vae.streaming import Stream, check_batch, check_first_batch, continued, first_model, learn_batch
 
 
@@ -120,12 +119,10 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         """
         self._check_parameters()
         check_checkpoint(checkpoint, checkpoint_seconds)
-        with unchanged_on_error(self):
-            if not is_frame(frame_of(X)):
-                X = read_matrix(self, X, reset=True)
-            classes, places = read_labels(y, len(X) if is_frame(X) else num_rows(X))
-            arguments, seed = self._arguments(), seed_of(self.random_state)
-            keys = cache(lambda: Keys.of(seed))
+
+        def task(key):
+            rows = X if is_frame(frame_of(X)) else read_matrix(self, X, reset=True)
+            classes, places = read_labels(y, len(rows) if is_frame(rows) else num_rows(rows))
             format, given, weights, scale = self._labels(classes, places, sample_weight)
             request = DataRequest(
                 self.likelihood,
@@ -136,15 +133,14 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
                 sample_weight=weights,
                 given=GivenData(format, given),
             )
-            data = open_training_data(self, X, request, lambda: keys().rows)
+            data = open_training_data(self, rows, request, key)
             data = data._replace(feed=_without_labels_held_out(data.feed, given))
-            checkpoints = checkpoints_for(arguments, data.feed, checkpoint, checkpoint_seconds)
-            rows = data.table or format_of(self, data.reading, data.units)
-            fitting = Fitting(arguments, data, rows, seed, keys(), self._shows_progress, format, scale)
-            model, trained, optimizer_state = fitting.run(checkpoints)
-        self.model_, self._optimizer_state, self._stream = model, optimizer_state, Stream()
-        if trained.error is not None:
-            raise trained.error
+            return Task(data, format, scale, data.table)
+
+        with unchanged_on_error(self):
+            learned = learn(self, self._arguments(), task, Saving(checkpoint, checkpoint_seconds))
+        self._keep(learned.model, learned.trained.state.optimizer_state, Stream())
+        learned.raise_error()
         return self
 
     def partial_fit(self, X, y, classes=None):
@@ -179,7 +175,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
             rows = Datapoint(X, given=places[:, None])
             stream, before = getattr(self, "_stream", Stream()), getattr(self, "_optimizer_state", None)
             model, stream, trained = learn_batch(stream, design, model, rows, before)
-        self.model_, self._optimizer_state, self._stream = model, trained.state.optimizer_state, stream
+        self._keep(model, trained.state.optimizer_state, stream)
         return self
 
     # ---- prediction --------------------------------------------------------------------------------------------------
@@ -248,7 +244,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         """Return the estimator of a model that was loaded."""
         classifier = cls(**{name: getattr(model.arguments, name) for name in CLASSIFIER_SETTINGS})
         classifier._set_columns_of(model)
-        classifier.model_, classifier._optimizer_state, classifier._stream = model, optimizer_state, Stream()
+        classifier._keep(model, optimizer_state, Stream())
         return classifier
 
     def __sklearn_tags__(self):

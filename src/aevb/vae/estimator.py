@@ -4,7 +4,6 @@ Paper: §3.
 """
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -14,21 +13,13 @@ from aevb.data.reading import read_matrix
 from aevb.data.request import DataRequest
 from aevb.data.training_data import open_training_data
 from aevb.fitted.likelihoods import check_encoder
-from aevb.fitted.model import FittedModel, seed_of
+from aevb.fitted.model import FittedModel
 from aevb.fitted.restoration import measured_dispersion
 from aevb.settings import SETTINGS, with_arguments
-from aevb.training import Resident
-from aevb.vae.checks import (
-    check_checkpoint,
-    check_feed,
-    check_held_out,
-    check_settings,
-    check_weighted,
-    learns_from_batches,
-)
+from aevb.vae.checks import check_checkpoint, check_settings, check_weighted, learns_from_batches
 from aevb.vae.codes import CodingMethods
 from aevb.vae.conventions import available_if, unchanged_on_error
-from aevb.vae.fitting import Fitting, Keys, checkpoints_for, format_of, show_columns
+from aevb.vae.learning import Saving, Task, learn
 from aevb.vae.streaming import Stream, check_batch, check_first_batch, continued, first_model, learn_batch
 from aevb.vae.tasks import TaskMethods
 from aevb.vae.topics import TopicMethods
@@ -184,27 +175,18 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         self._check_parameters()
         check_checkpoint(checkpoint, checkpoint_seconds)
         check_weighted(self._learner_kind, sample_weight)
-        with unchanged_on_error(self):
-            arguments, seed = self._arguments(), cache(lambda: seed_of(self.random_state))
-            keys = cache(lambda: Keys.of(seed()))
-            given = None
+
+        def task(key):
+            given, held_out = None, validation_data
             if self.conditional:
-                given, validation_data = read_given_data(y, validation_data, sample_weight)
-            request = self._request(validation_data, sample_weight, given)
-            data = open_training_data(self, X, request, lambda: keys().rows)
-            check_feed(self._learner_kind, data.feed.num_rows, isinstance(data.feed, Resident))
-            check_held_out(arguments, data.feed)
-            checkpoints = checkpoints_for(arguments, data.feed, checkpoint, checkpoint_seconds)
-            if data.table is not None:
-                show_columns(data.table, self._shows_progress)
-            format = data.table or format_of(self, data.reading, data.units)
-            condition = None if given is None else given.format
-            fitting = Fitting(arguments, data, format, seed(), keys(), self._shows_progress, condition)
-            model, trained, optimizer_state = fitting.run(checkpoints)
-        self._keep(model, optimizer_state, Stream(), *data.feed.first()[:2])
-        if trained.error is not None:
-            trained.error.add_note("The model keeps what it learned before the error.")
-            raise trained.error
+                given, held_out = read_given_data(y, validation_data, sample_weight)
+            data = open_training_data(self, X, self._request(held_out, sample_weight, given), key)
+            return Task(data, None if given is None else given.format, columns=data.table)
+
+        with unchanged_on_error(self):
+            learned = learn(self, self._arguments(), task, Saving(checkpoint, checkpoint_seconds))
+        self._keep_measured(learned.model, learned.trained, Stream(), *learned.data.feed.first()[:2])
+        learned.raise_error()
         return self
 
     @available_if(learns_from_batches)
@@ -237,7 +219,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
                 model, design = first_model(self, self._arguments(), X)
             stream, before = getattr(self, "_stream", Stream()), getattr(self, "_optimizer_state", None)
             model, stream, trained = learn_batch(stream, design, model, X, before)
-        self._keep(model, trained.state.optimizer_state, stream, model.source(X), np.arange(num_rows(X)))
+        self._keep_measured(model, trained, stream, model.source(X), np.arange(num_rows(X)))
         if self.stopped_because_ == "interrupted":
             raise KeyboardInterrupt  # otherwise the caller's loop over batches could not be interrupted
         return self
@@ -262,9 +244,9 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
             given,
         )
 
-    def _keep(self, model: FittedModel, optimizer_state, stream, source, rows):
+    def _keep_measured(self, model: FittedModel, trained, stream, source, rows):
         """Keep a model; the dispersion of grey levels is measured last: Ctrl-C then leaves a model that can be used."""
-        self.model_, self._optimizer_state, self._stream = model, optimizer_state, stream
+        self._keep(model, trained.state.optimizer_state, stream)
         self.model_ = replace(model, dispersion=measured_dispersion(model, source, rows))
 
     @classmethod
@@ -272,7 +254,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         """Return the estimator of a model that was loaded."""
         vae = cls(**vars(model.arguments))
         vae._set_columns_of(model)
-        vae.model_, vae._optimizer_state, vae._stream = model, optimizer_state, Stream()
+        vae._keep(model, optimizer_state, Stream())
         return vae
 
     def get_params(self, deep=True):

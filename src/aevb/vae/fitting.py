@@ -86,8 +86,8 @@ class Fitting:
     given: Any = None
     weights: tuple[float, float] | None = None
 
-    def run(self, checkpoints: Checkpoints | None) -> tuple[FittedModel, Trained, Any]:
-        """Train, and return the model, what happened, and the optimizer's state.
+    def run(self, checkpoints: Checkpoints | None) -> tuple[FittedModel, Trained]:
+        """Train, and return the model and what happened.
 
         Raises:
             KeyboardInterrupt: It was interrupted before there was anything to keep.
@@ -121,7 +121,7 @@ class Fitting:
         facts["given"] = self.given
         facts["estimator"] = name_of(learner.estimator)
         model = FittedModel(generative, recognition, self.format, self.seed, self.arguments, **facts)
-        return model, trained, trained.state.optimizer_state
+        return model, trained
 
     def _design(self, latent_dim, prior_form=None):
         likelihood, units = self.data.reading.likelihood, self.data.units
@@ -226,7 +226,7 @@ class Fitting:
         is_better = trained.best_bound is None or (again.best_bound or -np.inf) > trained.best_bound
         trained = again if is_better else replace(trained, stopped_because=again.stopped_because)
         if again.stopped_because != "interrupted" and is_collapsed(learner, trained, feed):
-            warnings.warn(COLLAPSED, UserWarning, stacklevel=6)
+            warnings.warn(COLLAPSED, UserWarning, stacklevel=7)
         return trained
 
 
@@ -248,8 +248,8 @@ def format_of(estimator: Any, reading: Reading, units) -> MatrixFormat:
     return MatrixFormat(int(estimator.n_features_in_), names, reading.scale, offset, from_frame)
 
 
-def show_columns(table: TableFormat, shows_progress: bool) -> None:
-    """Show the kinds of a table's columns; where nothing is shown, warn about those that are left out."""
+def show_columns(table: TableFormat, shows_progress: bool, advice: str) -> None:
+    """Show the kinds of a table's columns; where nothing is shown, warn about those that are left out, with advice."""
     if _TABLE_LOG.isEnabledFor(logging.INFO):
         _TABLE_LOG.info("%s", table)
         return
@@ -257,11 +257,9 @@ def show_columns(table: TableFormat, shows_progress: bool) -> None:
     omitted = [f"{column.name!r} is {column.reason}" for column in table.left_out if column.reason != AS_ASKED]
     if omitted and not shows_progress:
         warnings.warn(
-            f"X: the model does not learn {len(omitted)} of {len(table.names)} columns: {'; '.join(omitted)}. "
-            'To learn one, give its kind: likelihood={"name": "categorical"}. With the kind "drop" it is left out '
-            "without this warning.",
+            f"X: the model does not learn {len(omitted)} of {len(table.names)} columns: {'; '.join(omitted)}. {advice}",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -3,15 +3,13 @@
 Paper: §7.
 """
 
-import warnings
-from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import DataConversionWarning
 
 from aevb.arguments import check_parameter
+from aevb.data.class_labels import without_column_axis
 from aevb.data.frames import TableFormat, is_frame
 from aevb.data.frames.parts import take_rows
 from aevb.data.frames.values_frame import ValuesFrame
@@ -22,13 +20,13 @@ from aevb.data.training_data import table_data
 from aevb.data.weights import read_weights
 from aevb.errors import shown
 from aevb.fitted import likelihoods, prediction
-from aevb.fitted.model import FittedModel, seed_of
+from aevb.fitted.model import FittedModel
 from aevb.models import Datapoint
 from aevb.settings import REGRESSOR_SETTINGS, with_arguments
 from aevb.vae.checks import check_checkpoint, check_settings
 from aevb.vae.conventions import unchanged_on_error
-from aevb.vae.fitting import Fitting, Keys, checkpoints_for
 from aevb.vae.inputs import InputMethods
+from aevb.vae.learning import Saving, Task, learn
 from aevb.vae.streaming import Stream, continued, learn_batch
 
 
@@ -114,19 +112,18 @@ class VAERegressor(RegressorMixin, InputMethods):
             self.
         """
         check_checkpoint(checkpoint, checkpoint_seconds)
-        return self._fit(X, y, sample_weight, self._arguments(), (checkpoint, checkpoint_seconds))
+        return self._fit(X, y, sample_weight, self._arguments(), Saving(checkpoint, checkpoint_seconds))
 
     def _fit(self, X, y, sample_weight, arguments, saving):
         self._check_parameters()
-        with unchanged_on_error(self):
+
+        def task(key):
             inputs, given = self._learn_inputs(X)
             targets, rows = self._learn_targets(y, len(given))
             weights = None if sample_weight is None else read_weights(sample_weight, len(given))
             is_known = ~np.isnan(rows).all(axis=1)
             given, rows = given[is_known], rows[is_known]
             weights = None if weights is None else weights[is_known]
-            seed = seed_of(self.random_state)
-            keys = cache(lambda: Keys.of(seed))
             request = DataRequest(
                 self.likelihood,
                 False,
@@ -136,13 +133,12 @@ class VAERegressor(RegressorMixin, InputMethods):
                 sample_weight=weights,
                 given=GivenData(inputs, given),
             )
-            data = table_data(targets, rows, request, lambda: keys().rows)
-            checkpoints = checkpoints_for(arguments, data.feed, *saving)
-            fitting = Fitting(arguments, data, targets, seed, keys(), self._shows_progress, inputs)
-            model, trained, optimizer_state = fitting.run(checkpoints)
-        self.model_, self._optimizer_state, self._stream = model, optimizer_state, Stream()
-        if trained.error is not None:
-            raise trained.error
+            return Task(table_data(targets, rows, request, key), inputs, columns=inputs)
+
+        with unchanged_on_error(self):
+            learned = learn(self, arguments, task, saving)
+        self._keep(learned.model, learned.trained.state.optimizer_state, Stream())
+        learned.raise_error()
         return self
 
     def partial_fit(self, X, y):
@@ -160,12 +156,12 @@ class VAERegressor(RegressorMixin, InputMethods):
         self._check_parameters()
         if not self.__sklearn_is_fitted__():
             once = self._arguments().replaced(max_epochs=1, validation_fraction=0)
-            return self._fit(X, y, None, once, (None, 0.0))
+            return self._fit(X, y, None, once, Saving())
         given = self._read_inputs(X)
         rows = Datapoint(self._read_targets(y, len(given)), given=given)
         model, design = continued(self.model_, self._arguments())
         model, stream, trained = learn_batch(self._stream, design, model, rows, self._optimizer_state)
-        self.model_, self._optimizer_state, self._stream = model, trained.state.optimizer_state, stream
+        self._keep(model, trained.state.optimizer_state, stream)
         return self
 
     # ---- prediction --------------------------------------------------------------------------------------------------
@@ -247,10 +243,8 @@ class VAERegressor(RegressorMixin, InputMethods):
             raise ValueError("VAERegressor requires y to be passed, but the target y is None. Give y for each row.")
         if not is_frame(y) and not hasattr(y, "to_frame"):
             y = np.asarray(y)
-        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-            message = "A column-vector y was passed when a 1d array was expected. Give y.ravel()."
-            warnings.warn(message, DataConversionWarning, stacklevel=3)
-            y = y[:, 0]
+        if isinstance(y, np.ndarray):
+            y = without_column_axis(y)
         self._has_one_target = y.ndim == 1
         frame = as_frame(y)
         with naming("y"):
@@ -280,7 +274,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         regressor = cls(**{name: getattr(model.arguments, name) for name in REGRESSOR_SETTINGS})
         set_table_columns(regressor, model.given)
         regressor._has_one_target = list(model.format.names) == ["y"]
-        regressor.model_, regressor._optimizer_state, regressor._stream = model, optimizer_state, Stream()
+        regressor._keep(model, optimizer_state, Stream())
         return regressor
 
 

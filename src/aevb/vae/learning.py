@@ -1,0 +1,83 @@
+"""From the data that an estimator has read to a fitted model: what `fit` of all estimators has in common."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from jax import Array
+
+from aevb.data.frames import TableFormat
+from aevb.data.training_data import TrainingData
+from aevb.fitted import FittedModel
+from aevb.fitted.model import seed_of
+from aevb.learners import learner_kind
+from aevb.settings import Arguments
+from aevb.training import Resident, Trained
+from aevb.vae.checks import check_feed, check_held_out
+from aevb.vae.fitting import Fitting, Keys, checkpoints_for, format_of, show_columns
+
+NAME_ITS_KIND = (
+    'To learn one, give its kind: likelihood={"name": "categorical"}. With the kind "drop" it is left out without this '
+    "warning."
+)
+CONVERT_IT = "To learn from one, convert it to numbers or to labels that repeat; drop it to avoid this warning."
+
+
+class Task(NamedTuple):
+    """What is to be learned."""
+
+    data: TrainingData
+    given: Any = None  # the format of what rows are conditioned on; None if they are not
+    weights: tuple[float, float] | None = None  # of labels that may be unknown, see `Fitting`
+    columns: TableFormat | None = None  # of X, if it is a table
+
+
+class Saving(NamedTuple):
+    """Where a run is saved, and how often."""
+
+    folder: Any = None
+    seconds: float = 60.0
+
+
+class Learned(NamedTuple):
+    """What `fit` keeps."""
+
+    model: FittedModel
+    trained: Trained
+    data: TrainingData
+
+    def raise_error(self) -> None:
+        """Raise the error that ended the run, if one did."""
+        if self.trained.error is not None:
+            self.trained.error.add_note("The model keeps what it learned before the error.")
+            raise self.trained.error
+
+
+def learn(estimator: Any, arguments: Arguments, task: Callable[[Callable[[], Array]], Task], saving: Saving) -> Learned:
+    """Learn a model.
+
+    Args:
+        estimator: The estimator, which has read its data.
+        arguments: Its arguments, or those of this run.
+        task: Function of the one that returns the key for choosing held-out rows; it returns what is to be learned.
+            Making a key compiles a program, so it is made only after the data have been checked.
+        saving: Where the run is saved.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted before there was anything to keep.
+    """
+    seed = cache(lambda: seed_of(arguments.random_state))
+    keys = cache(lambda: Keys.of(seed()))
+    data, given, weights, columns = task(lambda: keys().rows)
+    check_feed(
+        learner_kind(arguments.learner, arguments.amortized), data.feed.num_rows, isinstance(data.feed, Resident)
+    )
+    check_held_out(arguments, data.feed)
+    checkpoints = checkpoints_for(arguments, data.feed, *saving)
+    progress = estimator._shows_progress
+    if columns is not None and (columns.container != "numpy" or columns is data.table or columns.left_out):
+        show_columns(columns, progress, NAME_ITS_KIND if columns is data.table else CONVERT_IT)
+    format = data.table or format_of(estimator, data.reading, data.units)
+    fitting = Fitting(arguments, data, format, seed(), keys(), progress, given, weights)
+    model, trained = fitting.run(checkpoints)
+    return Learned(model, trained, data)
