@@ -9,8 +9,8 @@ import optax
 import pytest
 from jax.scipy.stats import norm
 
-from aevb.estimators import marginal_label, terms_b
-from aevb.models import Datapoint, LabelEncoder, LabelModel, RecognitionModel, standard_normal
+from aevb.estimators import beside_label, marginal_label, terms_b
+from aevb.models import Datapoint, FeatureEncoder, LabelEncoder, LabelModel, RecognitionModel, standard_normal
 from aevb.models.generative import GenerativeModel
 from aevb.models.labels import LabelNetwork
 from aevb.networks import MLP, initialize
@@ -146,3 +146,30 @@ def test_labels_without_information_give_the_same_gradients_known_or_not():
     np.testing.assert_allclose(with_labels[0], without[0], rtol=1e-5)
     for one, other in zip(jax.tree.leaves(with_labels[1]), jax.tree.leaves(without[1]), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+
+
+def test_a_classifier_beside_a_model_learns_from_labels_only_and_leaves_the_model_alone():
+    """Its value is the bound plus alpha log q(y|x), and no gradient of that term reaches the encoder."""
+    parts = initialize((Ignoring(MLP(1, (4,), 2)), Ignoring(MLP(1, (4,), 2))), jax.random.key(0))
+    weight = jnp.array([[0.3], [-0.2]])
+    layer = eqx.tree_at(lambda n: n.layers[0].weight, MLP(1, (), 2), weight)
+    x, epsilon = rows(KNOWN), jnp.asarray(RNG.normal(size=(NUM, 1, 1)), jnp.float32)
+
+    def values(parts, alpha):
+        decoder, encoder, layer = parts
+        generative = GenerativeModel(standard_normal(1), decoder)
+        recognition = RecognitionModel(FeatureEncoder(encoder, LabelNetwork(layer)))
+        if alpha is None:
+            return jax.vmap(lambda x, e: terms_b(generative, recognition, x, e).lower_bound)(x.values, epsilon)
+        estimate = beside_label(terms_b, alpha, 2.0)
+        return jax.vmap(lambda x, e: estimate(generative, recognition, x, e).lower_bound)(x, epsilon)
+
+    plain, found = (values((*parts, layer), alpha) for alpha in (None, 3.0))
+    means = jax.vmap(lambda one: parts[1](one).mean)(x.values)
+    log_q = jax.nn.log_softmax(means @ weight.T)[np.arange(NUM), LABELS]
+    np.testing.assert_allclose(found[~KNOWN], plain[~KNOWN], rtol=1e-5)
+    np.testing.assert_allclose(found[KNOWN], (plain + 3 * log_q)[KNOWN] / 2, rtol=1e-4)
+    gradients = [jax.grad(lambda p, a=alpha: jnp.sum(values(p, a)))((*parts, layer)) for alpha in (0.0, 3.0)]
+    for one, other in zip(*(jax.tree.leaves(gradient[:2]) for gradient in gradients), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    assert np.abs(gradients[1][2].layers[0].weight).max() > 0.1

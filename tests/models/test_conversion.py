@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from aevb.models import Codes, Conversion, Datapoint, Numbers
+from aevb.models import Codes, Conversion, Datapoint, Gaussians, Numbers
 from aevb.training import Resident, Source
 
 BYTES = np.array([[0, 255], [51, 102], [255, 255]], np.uint8)
@@ -12,6 +12,7 @@ TABLE = Datapoint(
     {"age": np.array([40.0, np.nan, 20.0], np.float32), "kind": np.array([2, 0, -1])}, given=np.array([[1.0], [2], [3]])
 )
 CASES = {
+    "gaussians": (np.array([[1.0, -1.0, 0.5, 2.0]], np.float32), Conversion(Gaussians())),
     "bytes": (BYTES, Conversion(Numbers(1 / 255))),
     "missing": (np.array([[1.0, np.nan]]), Conversion(Numbers(2.0, has_missing=True))),
     "table": (
@@ -79,3 +80,13 @@ def test_the_fingerprint_of_a_matrix_is_stable():
     )
     held_out = np.arange(15, 20), Source(X)
     assert Resident(drawn, np.arange(15), 5, *held_out).fingerprint.startswith("f5cb2ab81121d11b")
+
+
+def test_steps_see_draws_of_numbers_that_are_not_known_exactly():
+    # 10,000 draws: standard errors of 0.005 and 0.02, of which 5 are allowed; a false alarm in 300,000 seeds.
+    mean, std = np.array([1.0, -1.0]), np.array([0.5, 2.0])
+    source = Source(np.tile(np.concatenate([mean, std]).astype(np.float32), (10_000, 1)), Conversion(Gaussians()))
+    drawn = np.asarray(source.draw(np.arange(10_000), jax.random.key(0)))
+    np.testing.assert_array_equal(source.take(np.arange(2)), [mean, mean])
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=0.1)
+    np.testing.assert_allclose(drawn.std(axis=0), std, rtol=0.04)

@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.neural_network import MLPClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aevb import VAEClassifier, load
+from aevb import VAE, VAEClassifier, load
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(3, size=600)
@@ -35,6 +37,75 @@ def test_rows_are_drawn_for_the_label_asked_for(fitted):
         assert mean[np.arange(12) % 3 == label].mean() > mean[np.arange(12) % 3 != label].mean() + 0.4
     assert fitted.sample(4, y=[0, 1, 2, 0]).shape == (4, 12)
     assert fitted.sample(4).shape == (4, 12)
+
+
+@pytest.fixture(scope="module")
+def features():
+    return VAE(3, hidden=(16,), learning_rate=0.01, max_epochs=60, progress=False).fit(X)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["m1", "m1+m2"])
+def test_models_of_features(kind, features, tmp_path):
+    setting = {"hidden": (8,), "latent_dim": 2, "learning_rate": 0.01, "max_epochs": 200, "progress": False}
+    model = VAEClassifier(kind, features=features, **setting).fit(X, FEW)
+    assert model.score(X[30:], LABELS[30:]) > 0.85  # one of three is 0.33; seen: 0.92 and more
+    for label in range(3):
+        drawn = model.sample(300, y=label)
+        assert drawn[:, np.arange(12) % 3 == label].mean() > drawn[:, np.arange(12) % 3 != label].mean() + 0.3
+    assert model.sample(3, y=1, mean=True).shape == model.sample(3).shape == (3, 12)
+    again = load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.sample(3, y=1), model.sample(3, y=1))
+    before = model.predict_proba(X)
+    model.partial_fit(X[:50], FEW[:50])
+    assert again.partial_fit(X[:50], FEW[:50]).score(X, LABELS) > 0.8
+    assert not np.array_equal(model.predict_proba(X), before)
+    assert model.n_features_in_ == again.n_features_in_ == 12
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["m1", "m1+m2"])
+def test_features_are_learned_from_batches_and_resumed(kind, tmp_path):
+    model = VAEClassifier(kind, **SMALL)
+    for start in (0, 50, 100):
+        model.partial_fit(X[start : start + 50], FEW[start : start + 50], classes=[0, 1, 2])
+    assert model.predict_proba(X).shape == (600, 3)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        model.predict(X[:, :3])
+    whole = VAEClassifier(kind, **{**SMALL, "max_epochs": 3}).fit(X, FEW)
+    VAEClassifier(kind, **SMALL).fit(X, FEW, checkpoint=tmp_path)
+    resumed = VAEClassifier(kind, **{**SMALL, "max_epochs": 3}).fit(X, FEW, checkpoint=tmp_path)
+    np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+
+def test_features_that_are_refused():
+    for kind, features in (("m2", VAE()), ("m1", "vae")):
+        with pytest.raises(ValueError, match="features="):
+            VAEClassifier(kind, features=features).fit(X, FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_without_labels_help(seed):
+    """Of scikit-learn's digits with 100 labels; seen: 96.2% and a network of the same size 91.2%."""
+    rows, y = load_digits(return_X_y=True)
+    generator = np.random.default_rng(seed)
+    known = np.concatenate([generator.choice(np.flatnonzero(y == c), 10, replace=False) for c in range(10)])
+    few = np.full(len(y), -1)
+    few[known] = y[known]
+    others = few < 0
+    alone = MLPClassifier((100,), max_iter=2000, random_state=0).fit(rows[known] / 16, y[known])
+    model = VAEClassifier(hidden=(100,), max_epochs=400, progress=False).fit(rows / 16, few)
+    found, least = model.score(rows[others] / 16, y[others]), alone.score(rows[others] / 16, y[others])
+    assert found > least + 0.02
+
+
+@pytest.mark.thorough
+def test_columns_that_are_left_out_are_named():
+    frame = pd.DataFrame({"a": RNG.normal(size=600), "customer_id": [f"c{n:04}" for n in range(600)]})
+    with pytest.warns(UserWarning, match="does not learn 1 of 2 columns: 'customer_id' is"):
+        VAEClassifier(**SMALL).fit(frame, FEW)
 
 
 @pytest.mark.thorough

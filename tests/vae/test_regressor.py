@@ -82,6 +82,15 @@ def test_several_targets_and_mixed_inputs():
 
 
 @pytest.mark.thorough
+def test_columns_that_are_left_out_are_named():
+    frame = pd.DataFrame({"a": X[:, 0], "customer_id": np.arange(2000) * 7 + 1000})
+    with pytest.warns(
+        UserWarning, match="does not learn 1 of 2 columns: 'customer_id' is .* To learn from one, convert"
+    ):
+        VAERegressor(**SMALL).fit(frame, Y)
+
+
+@pytest.mark.thorough
 def test_a_positive_target_stays_positive():
     model = VAERegressor(**SMALL, likelihood="lognormal").fit(X, np.exp(Y))
     assert (model.sample(X[:20], 10) > 0).all()

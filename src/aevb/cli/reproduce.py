@@ -25,6 +25,7 @@ def reproduce(
         "anomalies",
         "topics",
         "posteriors",
+        "semi-supervised",
         "all",
     ],
     /,
@@ -39,8 +40,9 @@ def reproduce(
     """Reproduce a figure of the paper, its claims with a verdict on each, or a comparison with others on tables.
 
     Comparisons: `small-tables` (log p(x) with default settings), `imputation` (missing entries), `miwae` (the same, as
-    published), `synthetic` (rows made by the model), `anomalies`, `topics` (of documents) and `posteriors`
-    (`fit_posterior` on models with known posteriors). Press Ctrl-C at any time: the same command resumes.
+    published), `synthetic` (rows made by the model), `anomalies`, `topics` (of documents), `posteriors`
+    (`fit_posterior` on models with known posteriors) and `semi-supervised` (MNIST with few labels). Press Ctrl-C at any
+    time: the same command resumes.
 
     Args:
         what: The figure or table.

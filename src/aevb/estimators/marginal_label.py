@@ -12,6 +12,33 @@ import jax.numpy as jnp
 
 from aevb.estimators.terms import Terms
 from aevb.models import Datapoint
+from aevb.models.labels import without_label
+
+
+@cache
+def beside_label(estimator: Callable[..., Terms], classification: float = 0.0, visits: float = 1.0) -> Callable:
+    r"""Turn an estimator of a bound on log p(x) into one that also learns a classifier q(y|x) of the codes.
+
+    .. math:: L(x) + \alpha \log q(y|x), \qquad \log q(y|x) = 0 \text{ if y is unknown}
+
+    The classifier's gradient does not reach the encoder, see :class:`~aevb.models.labels.FeatureEncoder`: this is model
+    M1 of Kingma et al. (2014), features first and then a classifier, learned from the same batches.
+
+    Args:
+        estimator: Of the bound on log p(x) and its terms.
+        classification: :math:`\alpha`.
+        visits: See :func:`marginal_label`.
+    """
+
+    def terms(generative: Any, recognition: Any, x: Any, epsilon: Any) -> Terms:
+        scale = jnp.where(jnp.sum(x.given) > 0, 1 / visits, 1.0)
+        of_x = estimator(generative, recognition, without_label(x), epsilon)
+        log_q = jax.nn.log_softmax(recognition.encoder.labels(x).logits)
+        bound, *parts = (None if term is None else scale * term for term in of_x)
+        return Terms(bound + scale * classification * jnp.sum(x.given * log_q), *parts)
+
+    terms.summed = estimator  # pyright: ignore[reportFunctionMemberAccess]
+    return terms
 
 
 @cache  # the same function for the same arguments, so that its compiled program is reused

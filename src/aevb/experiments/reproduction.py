@@ -13,6 +13,7 @@ from aevb.experiments.figures import FIGURES, reproduce_figure
 from aevb.experiments.imputation import imputation_core_seconds, reproduce_imputation
 from aevb.experiments.miwae import miwae_core_seconds, reproduce_miwae
 from aevb.experiments.posteriors import posteriors_core_seconds, reproduce_posteriors
+from aevb.experiments.semi_supervised import reproduce_semi_supervised, semi_supervised_core_seconds
 from aevb.experiments.settings import Curve, curves_of, read
 from aevb.experiments.small_tables import reproduce_small_tables, small_tables_core_seconds
 from aevb.experiments.synthetic import reproduce_synthetic, synthetic_core_seconds
@@ -27,6 +28,7 @@ MAKERS: dict[str, Callable[..., list[Path]]] = {
     "anomalies": reproduce_anomalies,
     "topics": reproduce_topics,
     "posteriors": reproduce_posteriors,
+    "semi-supervised": reproduce_semi_supervised,
 }
 OTHER_WORK = {  # than curves
     "claims": claims_core_seconds,
@@ -37,6 +39,7 @@ OTHER_WORK = {  # than curves
     "anomalies": anomalies_core_seconds,
     "topics": topics_core_seconds,
     "posteriors": posteriors_core_seconds,
+    "semi-supervised": semi_supervised_core_seconds,
 }
 PARTS = (*FIGURES, *MAKERS)
 

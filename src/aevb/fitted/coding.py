@@ -9,7 +9,7 @@ from aevb import tasks
 from aevb.arguments import check_parameter
 from aevb.arrays import num_rows
 from aevb.fitted.model import FittedModel, given_source
-from aevb.models import has_real_support
+from aevb.models import Conversion, Numbers, has_real_support
 from aevb.tasks.observations import Missing
 from aevb.training import Source, rowwise
 from aevb.training.progress import ShareDone
@@ -123,6 +123,24 @@ def sample(
     draw = tasks.sample_mean if mean else tasks.sample
     cooling = _cooling(model, temperature)
     return model.format.restore(rowwise(draw, model.generative, source, rows, model.key(random_state), *cooling))
+
+
+def sample_at(model: FittedModel, Z: np.ndarray, *, mean: bool = False, random_state: Any = None) -> np.ndarray:
+    """Draw a row from p(x|z) for each code (n, J), in the units of the data: (n, D); or return the decoder's means.
+
+    Args:
+        model: The model.
+        Z: The codes.
+        mean: Whether to return means.
+        random_state: As in scikit-learn; None for the model's own.
+    """
+    if mean:
+        return decode(model, Z)
+    readers = {"number": Numbers(), "z": Numbers()}
+    source = Source({"number": tasks.numbers_of_rows(len(Z)), "z": Z}, Conversion(readers))
+    return model.format.restore(
+        rowwise(tasks.sample_at, model.generative, source, np.arange(len(Z)), model.key(random_state))
+    )
 
 
 def _cooling(model, temperature):

@@ -9,7 +9,7 @@ import optax
 from jax import Array
 from scipy.special import softmax
 
-from aevb.estimators import ESTIMATORS, has_analytic_kl, marginal_label, sgvb_a, with_terms
+from aevb.estimators import ESTIMATORS, beside_label, has_analytic_kl, marginal_label, sgvb_a, with_terms
 from aevb.fitted.model import covariates_of
 from aevb.learners import OPTIMIZERS, Ascent, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
@@ -31,6 +31,7 @@ from aevb.models import (
     check_models,
     form_of,
     split,
+    with_classifier,
     with_labels,
 )
 from aevb.models.linear_start import start_linear
@@ -48,6 +49,7 @@ class Labels(NamedTuple):
     shares: tuple[float, ...]  # p(y)
     classification: float = 0.0
     visits: float = 1.0
+    are_modeled: bool = True  # otherwise a classifier of codes is learned next to a model without labels
 
 
 @final
@@ -93,7 +95,8 @@ class Design:
         labels = None
         if (kind := arguments.option("label_prior", None)) is not None:
             shares = softmax(given.columns[0].column.start) if kind == "observed" else np.full(read.size, 1 / read.size)
-            labels = Labels(tuple(map(float, shares)))
+            labels = Labels(tuple(map(float, shares)), are_modeled=arguments.option("model", "m2") != "m1")
+            read = read if labels.are_modeled else NOTHING_GIVEN
         if likelihood == TABLE:
             columns, has_missing = format.model_columns, format.encodes_missing
             return cls(arguments, likelihood, len(columns), latent_dim, None, columns, has_missing, read, labels=labels)
@@ -139,7 +142,9 @@ class Design:
         else:
             sizes = self.data_dim, self.latent_dim, self.hidden
             models = assemble(sizes, self.likelihood, a.activation, self.units, init, key, network=a.network, **own)
-        if self.labels is not None:
+        if self.labels is not None and not self.labels.are_modeled:
+            models = with_classifier(models, len(self.labels.shares), self.latent_dim)
+        elif self.labels is not None:
             models = with_labels(models, np.asarray(self.labels.shares, np.float32), jax.random.fold_in(key, 1), init)
         if rows is not None:
             models = start_linear(models, np.asarray(rows), weights, **self._start_options)
@@ -191,7 +196,8 @@ class Design:
         a, name = self.arguments, self.estimator(models, num_data)
         estimator = ESTIMATORS[name]
         if self.labels is not None:
-            estimator = marginal_label(with_terms(estimator), self.labels.classification, self.labels.visits)
+            learn = marginal_label if self.labels.are_modeled else beside_label
+            estimator = learn(with_terms(estimator), self.labels.classification, self.labels.visits)
         steps = self.annealing(num_data)
         learner = self.kind(
             skeleton=split(models).skeleton,

@@ -68,6 +68,7 @@ class FittedModel:
         record: How it was learned.
         given: The format of what rows are conditioned on, such as :class:`aevb.data.frames.TableFormat`; None if they
             are not conditioned on anything. Rows are then a :class:`~aevb.models.Datapoint` of two matrices.
+        features: The model whose codes this one is a model of, instead of the data themselves; None if there is none.
     """
 
     generative: Any
@@ -81,6 +82,12 @@ class FittedModel:
     dispersion: float = 1.0
     record: TrainingRecord = field(default_factory=TrainingRecord)
     given: Any = None
+    features: "FittedModel | None" = None
+
+    @property
+    def of_data(self) -> "FittedModel":
+        """The model of the data themselves."""
+        return self if self.features is None else self.features
 
     @property
     def learner(self) -> type[Ascent]:

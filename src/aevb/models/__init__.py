@@ -12,7 +12,7 @@ from aevb.models.assembly import (
 )
 from aevb.models.column import Column
 from aevb.models.conditionals import BernoulliMLP, Conditional, GaussianMLP, Rescaled, conditional
-from aevb.models.conversion import Codes, Conversion, Numbers
+from aevb.models.conversion import Codes, Conversion, Gaussians, Numbers
 from aevb.models.covariates import Covariates, with_covariates
 from aevb.models.datapoint import Datapoint
 from aevb.models.families import (
@@ -28,7 +28,7 @@ from aevb.models.families import (
 from aevb.models.flat import flattened
 from aevb.models.formats import Format, MatrixFormat, TreeFormat
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
-from aevb.models.labels import LabelEncoder, LabelModel, LabelNetwork, with_labels
+from aevb.models.labels import FeatureEncoder, LabelEncoder, LabelModel, LabelNetwork, with_classifier, with_labels
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.priors import PRIOR_NAMES, PRIORS, STANDARD, MixturePrior, PriorForm, form_of, mixture_prior
@@ -70,9 +70,11 @@ __all__ = [
     "Covariates",
     "Datapoint",
     "Family",
+    "FeatureEncoder",
     "Format",
     "GatedTransition",
     "GaussianMLP",
+    "Gaussians",
     "GenerativeModel",
     "Given",
     "LabelEncoder",
@@ -122,6 +124,7 @@ __all__ = [
     "start_sequence_models",
     "table_models",
     "unused_variables",
+    "with_classifier",
     "with_covariates",
     "with_labels",
 ]

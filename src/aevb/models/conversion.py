@@ -42,7 +42,7 @@ class Numbers(eqx.Module):
         observed = ~xp.isnan(values)
         return xp.where(observed, values, 0), observed
 
-    def draw(self, values: Array, key: Array) -> Array:
+    def draw(self, values: Array, key: Array, stored: Array) -> Array:
         """Return what a training step sees: binary draws, or the values themselves."""
         if not self.is_dynamic:
             return values
@@ -81,7 +81,7 @@ class Codes(eqx.Module):
         observed = codes >= 0
         return xp.where(observed, codes, 0), observed
 
-    def draw(self, values: Array, key: Array) -> Array:
+    def draw(self, values: Array, key: Array, stored: Array) -> Array:
         """Return the values."""
         return values
 
@@ -90,9 +90,37 @@ class Codes(eqx.Module):
         return {"kind": "codes", "categories": list(self.categories), "has_missing": self.has_missing}
 
 
-Reader = Numbers | Codes | Covariates
+class Gaussians(eqx.Module):
+    """Means and standard deviations of numbers that are not known exactly, stored side by side, (..., 2 D).
+
+    Training sees a draw, a new one at each visit; all else sees the means.
+
+    Example:
+        >>> Gaussians()(np.array([[3.0, 0.1]]), np)[0].tolist()
+        [[3.0]]
+    """
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether a training step sees draws: always."""
+        return True
+
+    def __call__(self, stored: Any, xp: Any = jnp) -> tuple[Any, Any]:
+        """Return the means, (..., D); none is missing."""
+        return xp.split(stored, 2, axis=-1)[0], None
+
+    def draw(self, values: Array, key: Array, stored: Array) -> Array:
+        """Return what a training step sees."""
+        return values + jnp.split(stored, 2, axis=-1)[1] * jax.random.normal(key, values.shape, values.dtype)
+
+    def describe(self) -> dict[str, Any]:
+        """Return a description that can be written as JSON."""
+        return {"kind": "gaussians"}
+
+
+Reader = Numbers | Codes | Covariates | Gaussians
 Readers = Reader | dict[str, Reader]
-KINDS: dict[str, Any] = {"numbers": Numbers, "codes": Codes, "covariates": Covariates}
+KINDS: dict[str, Any] = {"numbers": Numbers, "codes": Codes, "covariates": Covariates, "gaussians": Gaussians}
 
 
 class Conversion(eqx.Module):
@@ -136,13 +164,13 @@ class Conversion(eqx.Module):
         observed = stored.observed if observed is None else observed
         return values if observed is None and given is None else Datapoint(values, observed, given)
 
-    def draw(self, x: Any, key: Array) -> Any:
-        """Return what a training step sees, with binary draws where readers are dynamic."""
-        x = Datapoint.of(x)
+    def draw(self, stored: Any, key: Array) -> Any:
+        """Return what a training step sees of stored rows, with draws where readers are dynamic."""
+        x, rows = Datapoint.of(self(stored)), Datapoint.of(stored).values
         if not isinstance(self.values, dict):
-            return x.with_values(self.values.draw(x.values, key))
+            return x.with_values(self.values.draw(x.values, key, rows))
         keys = dict(zip(sorted(self.values), jax.random.split(key, len(self.values)), strict=True))
-        return x.with_values({name: self.values[name].draw(x.values[name], keys[name]) for name in keys})
+        return x.with_values({name: self.values[name].draw(x.values[name], keys[name], rows[name]) for name in keys})
 
     @property
     def is_dynamic(self) -> bool:

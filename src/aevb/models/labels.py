@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpyro.distributions as dist
-from jax import Array
+from jax import Array, lax
 
 from aevb.arrays import on_device
 from aevb.models.covariates import network_of
@@ -78,8 +78,46 @@ class LabelEncoder(eqx.Module):
 
     def labels(self, x: Any) -> Any:
         """Return q(y|x)."""
-        x = Datapoint.of(x)
-        return self.label(x.values if x.observed is None else x._replace(given=None))
+        return self.label(without_label(x))
+
+
+class FeatureEncoder(eqx.Module):
+    """q(z|x) of a model without labels, and q(y|x) by a linear classifier of its mean.
+
+    Args:
+        latent: Encoder of a datapoint.
+        label: From the mean of q(z|x) to the logits. Its gradient does not reach `latent`.
+    """
+
+    latent: Callable[[Any], dist.Distribution]
+    label: LabelNetwork
+
+    def __call__(self, x: Any) -> dist.Distribution:
+        """Return q(z|x)."""
+        return self.latent(without_label(x))
+
+    def labels(self, x: Any) -> Any:
+        """Return q(y|x)."""
+        return self.label(lax.stop_gradient(self(x).mean))
+
+
+def without_label(x: Any) -> Any:
+    """Return a datapoint that is not conditioned on anything."""
+    x = Datapoint.of(x)
+    return x.values if x.observed is None else x._replace(given=None)
+
+
+def with_classifier(models: tuple[Any, Any], num_labels: int, latent_dim: int) -> tuple[Any, Any]:
+    """Return a model without labels, with a linear classifier of its codes, all zero, next to it.
+
+    Args:
+        models: The pair (generative, recognition).
+        num_labels: K.
+        latent_dim: J.
+    """
+    generative, recognition = models
+    label = LabelNetwork(MLP(latent_dim, (), num_labels))
+    return generative, RecognitionModel(FeatureEncoder(recognition.encoder, label))
 
 
 def with_labels(models: tuple[Any, Any], shares: Any, key: Array, init: str = "glorot") -> tuple[Any, Any]:

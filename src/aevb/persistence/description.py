@@ -19,6 +19,7 @@ FORMATS: dict[str, Any] = {
     "table": TableFormat,
     "sequences": SequenceFormat,
 }
+FEATURES = "VAE"  # the estimator whose codes another one may learn from
 FORMAT = 3  # from which the conversion of data has an entry of its own
 
 
@@ -72,6 +73,8 @@ def describe(model: FittedModel, estimator: str) -> dict[str, Any]:
     }
     if model.given is not None:
         document["given"] = model.given.describe()
+    if model.features is not None:
+        document["features"] = describe(model.features, FEATURES)
     return plain(document)
 
 
@@ -85,6 +88,9 @@ def checked_document(document: dict[str, Any]) -> dict[str, Any]:
         checked("given", document["given"])
     for name, value in document["fitted"].items():
         checked(name, value)
+    if "features" in document:
+        checked("features", document["features"])
+        document = document | {"features": checked_document(document["features"])}
     return document
 
 
@@ -183,6 +189,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "own_optimizer": lambda value: isinstance(value, bool),
     "conversion": _is_conversion,
     "given": lambda value: _is_conversion(value) and value["kind"] == "table",
+    "features": lambda value: isinstance(value, dict) and value["format"] == FORMAT and "features" not in value,
     "fitted": lambda value: isinstance(value, dict) and set(_FITTED) - {"prior_"} <= set(value) <= set(_FITTED),
     "arrays": _is_arrays,
     # Of formats 1 and 2:

@@ -17,6 +17,7 @@ from aevb.persistence.folder import blaming, checked_folder, read_folder, write_
 from aevb.settings import ESTIMATOR_SETTINGS, OWN_PARTS, SETTINGS, Arguments
 
 DESIGNS = {"sequences": SequenceDesign}  # by the kind of their format; others have a `Design`
+FEATURES = "features"  # before the names of arrays of a model of features
 STRUCTURE = "structure"  # in place of an estimator's name: a model that the user builds
 
 
@@ -45,10 +46,17 @@ def save_model(model: FittedModel, folder, *, optimizer_state: Any = (), estimat
         OSError: The model could not be written; an existing one is unchanged.
     """
     folder = Path(folder)
+    arrays = _arrays(model, optimizer_state)
+    if model.features is not None:
+        arrays |= {FEATURES + name: array for name, array in _arrays(model.features, ()).items()}
+    write_folder(folder, describe(model, estimator), arrays)
+    return folder
+
+
+def _arrays(model, optimizer_state):
     parameters, constants, _ = split((model.generative, model.encoder))
     parts = {"parameters": parameters, "constants": constants, "optimizer": optimizer_state}
-    write_folder(folder, describe(model, estimator), {name: np.asarray(leaf) for name, leaf in named_leaves(parts)})
-    return folder
+    return {name: np.asarray(leaf) for name, leaf in named_leaves(parts)}
 
 
 def load_structured(folder, generative: Any, recognition: Any) -> FittedModel:
@@ -88,16 +96,32 @@ def load_model(folder, own: dict[str, Any] | None = None, optimizer: Any = None,
         document = checked_document(document)
         own = dict.fromkeys(OWN_PARTS) | (own or {})
         _check_own(own, optimizer, document)
-        known = set(SETTINGS) | set(ESTIMATOR_SETTINGS.get(document["estimator"], ()))
-        if unknown := sorted(set(document["arguments"]) - known):
-            raise ModelFileError(f"model.json: there is no argument {unknown[0]!r}.")
-        arguments = _arguments(document, own, optimizer)
-        if check is not None:
-            check(arguments, document["estimator"])
+        arguments = _checked_arguments(document, own, optimizer, check)
         with_optimizer = not document["own_optimizer"] or optimizer is not None
         learner, state, optimizer_state = _filled(document, arguments, arrays, with_optimizer)
         model = _model(document, arguments, *learner.models(state), estimator=_estimator(learner))
+        if "features" in document:
+            model = replace(model, features=_features(document["features"], arrays, check))
         return Loaded(document["estimator"], model, optimizer_state)
+
+
+def _features(document, arrays, check):
+    """Return the model whose codes another one was learned from."""
+    _check_own(dict.fromkeys(OWN_PARTS), None, document)
+    own = {name.removeprefix(FEATURES): array for name, array in arrays.items() if name.startswith(FEATURES)}
+    arguments = _checked_arguments(document, {}, None, check)
+    learner, state, _ = _filled(document, arguments, own, with_optimizer=False)
+    return _model(document, arguments, *learner.models(state), estimator=_estimator(learner))
+
+
+def _checked_arguments(document, own, optimizer, check):
+    known = set(SETTINGS) | set(ESTIMATOR_SETTINGS.get(document["estimator"], ()))
+    if unknown := sorted(set(document["arguments"]) - known):
+        raise ModelFileError(f"model.json: there is no argument {unknown[0]!r}.")
+    arguments = _arguments(document, own, optimizer)
+    if check is not None:
+        check(arguments, document["estimator"])
+    return arguments
 
 
 def _estimator(learner):

@@ -76,10 +76,19 @@ CLASSIFIER_SETTINGS: dict[str, Setting] = {
     "model": Setting(
         "m2",
         """
-        ``"m2"`` of Kingma et al. (2014): p(y) p(z) p(x|z, y) with a classifier q(y|x), in which the label is a latent
-        variable of the rows without one.
+        A model of Kingma et al. (2014). ``"m2"``: p(y) p(z) p(x|z, y) with a classifier q(y|x), in which the label is a
+        latent variable of the rows without one. ``"m1"``: a `VAE` of all rows, and a linear classifier of the posterior
+        means of its z, learned from the rows with labels. ``"m1+m2"``: M2 of draws of the z of a `VAE`.
         """,
-        choices=("m2",),
+        choices=("m1", "m2", "m1+m2"),
+    ),
+    "features": Setting(
+        None,
+        """
+        For ``"m1"`` and ``"m1+m2"``, the `VAE` whose z are learned from: one with the arguments to fit it with, or one
+        that has been fitted, which is used as it is. None for one with the arguments given here.
+        """,
+        None,
     ),
     "latent_dim": replace(REGRESSOR_SETTINGS["latent_dim"], default=10, help="J, number of latent variables."),
     "likelihood": SETTINGS["likelihood"],

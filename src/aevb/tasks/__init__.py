@@ -18,6 +18,7 @@ from aevb.tasks.rows import (
     posterior_mean_by_hmc,
     promote_batch,
     sample,
+    sample_at,
     sample_mean,
 )
 
@@ -44,6 +45,7 @@ __all__ = [
     "promote_batch",
     "rows_with_holes",
     "sample",
+    "sample_at",
     "sample_mean",
     "super_resolve",
     "traversal_grid",

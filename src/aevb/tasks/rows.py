@@ -84,6 +84,11 @@ def sample(generative, number, key, temperature=None):
     return p.sample(key)
 
 
+def sample_at(generative, row, key):
+    """Draw from p(x|z) for a code `z` and the index of its row, see :func:`numbers_of_rows`."""
+    return generative.decoder(row["z"]).sample(_key_of_row(key, row["number"]))
+
+
 def sample_mean(generative, number, key, temperature=None):
     """Return the decoder's mean for the row with this index."""
     return _nth_decoder(generative, number, key, temperature)[0].mean
@@ -91,9 +96,13 @@ def sample_mean(generative, number, key, temperature=None):
 
 def _nth_decoder(generative, number, key, temperature):
     """Return p(x|z) at the z with this index, drawn from the prior and shrunk towards its mean, and a key for x."""
-    high, low = Datapoint.of(number).values.astype(jnp.uint32)
-    key_z, key_x = jax.random.split(jax.random.fold_in(key, high * (1 << 16) + low))
+    key_z, key_x = jax.random.split(_key_of_row(key, Datapoint.of(number).values))
     prior = generative.latent_distribution(number)
     z: Any = prior.sample(key_z)
     z = z if temperature is None else prior.mean + temperature * (z - prior.mean)
     return generative.decoder(z, *conditions(number)), key_x
+
+
+def _key_of_row(key, number):
+    high, low = number.astype(jnp.uint32)
+    return jax.random.fold_in(key, high * (1 << 16) + low)

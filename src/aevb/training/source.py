@@ -28,7 +28,10 @@ class Source(eqx.Module):
 
     def read(self, index: Array | slice | int) -> Any:
         """Return the datapoints with these row indices: in floating point, (..., D), or a tree of arrays."""
-        return self.conversion(jax.tree.map(lambda array: array[index], self.rows, is_leaf=_is_sparse))
+        return self.conversion(self._at(index))
+
+    def _at(self, index):
+        return jax.tree.map(lambda array: array[index], self.rows, is_leaf=_is_sparse)
 
     def take(self, rows: np.ndarray) -> Any:
         """Return the datapoints with these row indices on the host, without compiling a program."""
@@ -48,9 +51,8 @@ class Source(eqx.Module):
         return _is_sparse(self.rows)
 
     def draw(self, index: Array, key: Array | None) -> Any:
-        """Return the data of a step: binary draws with this key, or the datapoints themselves if it is None."""
-        x = self.read(index)
-        return x if key is None else self.conversion.draw(x, key)
+        """Return the data of a step: draws with this key, or the datapoints themselves if it is None."""
+        return self.read(index) if key is None else self.conversion.draw(self._at(index), key)
 
     def keys(self, key: Array, num_steps: int) -> Array | None:
         """Return a key for the draws of each step; None if data are not drawn."""

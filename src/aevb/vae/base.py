@@ -61,11 +61,15 @@ class ModelEstimator(SilentCopies, BaseEstimator):
     @property
     def likelihood_(self) -> Any:
         """p(x|z): its name; of a table the kind of each column, by name."""
-        model = self.model_
+        model = self.model_.of_data
         return model.likelihood if not model.is_table else {column.name: column.kind for column in model.format.columns}
 
     def _arguments(self) -> Arguments:
-        return Arguments(**self.get_params(deep=False))
+        given = self.get_params(deep=False)
+        if isinstance(given.get("features"), BaseEstimator):  # a model of its own; of M1 it is the whole model
+            own = given["features"].get_params(deep=False) if given["model"] == "m1" else {}
+            given |= own | {"features": None}
+        return Arguments(**given)
 
     @property
     def _learner_kind(self) -> type[Ascent]:
@@ -87,21 +91,23 @@ class ModelEstimator(SilentCopies, BaseEstimator):
             any_range: Whether the values may lie outside of the likelihood's range.
         """
         check_is_fitted(self)
-        if self.model_.is_table:
-            return self.model_.format.encode(frame_of(X))
+        model = self.model_.of_data
+        if model.is_table:
+            return model.format.encode(frame_of(X))
         X = read_matrix(self, X, reset=False, name=name)
-        likelihood = None if any_range else self.model_.likelihood
-        may_miss = may_miss and not LIKELIHOODS[self.model_.likelihood].counts  # which depend on each other
+        likelihood = None if any_range else model.likelihood
+        may_miss = may_miss and not LIKELIHOODS[model.likelihood].counts  # which depend on each other
         observed = X
         if may_miss and rows_with_holes(X).any():
             X = np.where(np.isnan(X), np.nan, X)  # one bit pattern for all NaNs: noise is a function of a row's bits
             observed = np.where(np.isnan(X), 0, X)
-        scale = self.model_.matrix.scale_of(X)
+        scale = model.matrix.scale_of(X)
         check_rows(observed, likelihood, scale=scale, name=name, columns=column_names(self))
         return X
 
     def _set_columns_of(self, model: FittedModel) -> None:
         """Set what scikit-learn keeps of the columns of X, for a model that was loaded."""
+        model = model.of_data
         if model.is_table:
             set_table_columns(self, model.format)
         else:
@@ -146,9 +152,10 @@ class ModelEstimator(SilentCopies, BaseEstimator):
             like: The data that they were computed from, whose index they have; None if there are none.
             keep_observed: Whether the entries that are observed in `like` are returned as they are.
         """
-        if not self.model_.is_table:
+        model = self.model_.of_data
+        if not model.is_table:
             return as_output(self, values, like)
-        rows = self.model_.format.decode(values, None if like is None else frame_of(like), keep_observed)
+        rows = model.format.decode(values, None if like is None else frame_of(like), keep_observed)
         return as_output(self, rows, like) if isinstance(rows, np.ndarray) else rows
 
     def _read_observed(self, X, options: dict, **allowed) -> np.ndarray:

@@ -1,9 +1,7 @@
 """Semi-supervised classification: a deep generative model in which labels may be unknown."""
 
 from dataclasses import replace
-from typing import Any
 
-import jax
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -11,21 +9,20 @@ from sklearn.utils.validation import check_is_fitted
 from aevb.arguments import check_parameter
 from aevb.arrays import num_rows
 from aevb.data.class_labels import read_labels
-from aevb.data.frames import TableFormat, frame_of, is_frame
-from aevb.data.given import GivenData
+from aevb.data.frames import frame_of, is_frame
 from aevb.data.reading import read_matrix
-from aevb.data.request import DataRequest
-from aevb.data.training_data import open_training_data
-from aevb.data.weights import read_weights
-from aevb.fitted import coding
+from aevb.errors import shown
+from aevb.fitted import labels
 from aevb.fitted.model import FittedModel
 from aevb.models import Datapoint
 from aevb.settings import CLASSIFIER_SETTINGS, with_arguments
-from aevb.training import Resident, rowwise
 from aevb.vae.base import ModelEstimator
 from aevb.vae.checks import check_checkpoint, check_settings
 from aevb.vae.conventions import unchanged_on_error
-from aevb.vae.learning import Saving, Task, learn
+from aevb.vae.estimator import VAE
+from aevb.vae.label_models import FITS, learn_features
+from aevb.vae.label_rows import LabeledRows, batch_weights, label_format
+from aevb.vae.learning import Saving
 from aevb.vae.streaming import Stream, check_batch, check_first_batch, continued, first_model, learn_batch
 
 
@@ -36,7 +33,8 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
     .. math:: p(x, y) = p(y) \int p(z)\, p(x | z, y)\, dz, \qquad q(y|x), \quad q(z|x, y)
 
     Rows without a label have y = -1; their bound is summed over the labels, see
-    :func:`aevb.estimators.marginal_label`. Predictions are q(y|x).
+    :func:`aevb.estimators.marginal_label`. Predictions are q(y|x). This is model M2; M1 and M1+M2 learn from the z of a
+    :class:`aevb.VAE`.
 
     (Kingma, Rezende, Mohamed and Welling, "Semi-supervised learning with deep generative models", 2014.)
 
@@ -44,7 +42,9 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
 
     Attributes:
         classes_: (K,), the labels in order.
-        model_: The fitted model, an immutable :class:`aevb.fitted.FittedModel` of the rows given their labels.
+        model_: The fitted model, an immutable :class:`aevb.fitted.FittedModel` of the rows given their labels; of M1 it
+            is that of the rows, and of M1+M2 that of their z.
+        features_: Of M1+M2, the fitted `VAE` whose z are learned from.
         history_: One row (a dict) per epoch, or per several epochs of small data. ``lower_bound`` is the objective of
             the rows as they are visited, with the classifier's term; rows with labels are visited more often.
         stopped_because_: See :class:`aevb.VAE`.
@@ -63,6 +63,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         self,
         model="m2",
         *,
+        features=None,
         latent_dim=10,
         likelihood="auto",
         label_prior="uniform",
@@ -83,6 +84,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         progress=True,
     ):
         self.model = model
+        self.features = features
         self.latent_dim = latent_dim
         self.likelihood = likelihood
         self.label_prior = label_prior
@@ -119,28 +121,17 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         """
         self._check_parameters()
         check_checkpoint(checkpoint, checkpoint_seconds)
-
-        def task(key):
-            rows = X if is_frame(frame_of(X)) else read_matrix(self, X, reset=True)
-            classes, places = read_labels(y, len(rows) if is_frame(rows) else num_rows(rows))
-            format, given, weights, scale = self._labels(classes, places, sample_weight)
-            request = DataRequest(
-                self.likelihood,
-                False,
-                self.batch_size,
-                self.validation_fraction,
-                self._shows_progress,
-                sample_weight=weights,
-                given=GivenData(format, given),
-            )
-            data = open_training_data(self, rows, request, key)
-            data = data._replace(feed=_without_labels_held_out(data.feed, given))
-            return Task(data, format, scale, data.table)
-
         with unchanged_on_error(self):
-            learned = learn(self, self._arguments(), task, Saving(checkpoint, checkpoint_seconds))
-        self._keep(learned.model, learned.trained.state.optimizer_state, Stream())
-        learned.raise_error()
+            rows = X if is_frame(frame_of(X)) else read_matrix(self, X, reset=True)
+            length = len(rows) if is_frame(rows) else num_rows(rows)
+            labeled = LabeledRows.of(y, length, self.classifier_weight, sample_weight)
+            fit = FITS[self.model](self, rows, labeled, sample_weight, Saving(checkpoint, checkpoint_seconds))
+        self._keep(fit.model, fit.optimizer_state, Stream())
+        self._set_columns_of(fit.model)
+        if fit.features is not None:
+            self.features_ = fit.features
+        if fit.error is not None:
+            raise fit.error
         return self
 
     def partial_fit(self, X, y, classes=None):
@@ -163,18 +154,26 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
                 check_first_batch(X, self._arguments())
                 X = read_matrix(self, X, reset=True)
                 classes, places = read_labels(y, num_rows(X), classes)
-                format = _label_format(np.arange(len(classes), dtype=float), classes)
-                model, design = first_model(self, self._arguments(), X, format)
             else:
                 X = self._check_new_data(X)
                 _, places = read_labels(y, num_rows(X), self.classes_)
-                check_batch(self.model_, X)
-                model, design = continued(self.model_, self._arguments())
-            alpha = self.classifier_weight * len(places) / max(np.count_nonzero(~np.isnan(places)), 1)
-            design = design.weighting_labels(float(alpha), 1.0)
-            rows = Datapoint(X, given=places[:, None])
+            rows, features, arguments = X, None, self._arguments()
+            if self.model == "m1+m2":
+                features, rows = learn_features(self, X)
+                arguments = arguments.replaced(likelihood="gaussian")
+            if is_first:
+                format = label_format(np.arange(len(classes), dtype=float), classes)
+                model, design = first_model(self, arguments, read_matrix(self, rows, reset=True), format)
+            else:
+                check_batch(self.model_, rows)
+                model, design = continued(self.model_, arguments)
+            design = design.weighting_labels(*batch_weights(places, self.classifier_weight))
             stream, before = getattr(self, "_stream", Stream()), getattr(self, "_optimizer_state", None)
+            rows = Datapoint(rows, given=places[:, None])
             model, stream, trained = learn_batch(stream, design, model, rows, before)
+            if features is not None:
+                model, self.features_ = replace(model, features=features.model_), features
+                self._set_columns_of(model)
         self._keep(model, trained.state.optimizer_state, stream)
         return self
 
@@ -182,10 +181,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
 
     def predict_proba(self, X):
         """Return q(y|x) for each row of X, (n, K), in the order of `classes_`."""
-        X = self._check_new_data(X)
-        rows = Datapoint(X, given=np.full((num_rows(X), 1), np.nan))
-        source = self.model_.source(rows)
-        return rowwise(_label_probabilities, self.model_.recognition, source, np.arange(num_rows(X)))
+        return labels.label_probabilities(self.model_, self._check_new_data(X))
 
     def predict(self, X):
         """Return the most probable label of each row of X, (n,)."""
@@ -203,74 +199,37 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         """
         check_is_fitted(self)
         check_parameter("num_samples", num_samples, kind=int, low=1)
-        if y is None:
-            shares = np.asarray(self.model_.generative.labels.probs, np.float64)
-            generator = np.random.default_rng(np.asarray(jax.random.key_data(self.model_.key(random_state))))
-            places = generator.choice(len(shares), num_samples, p=shares / shares.sum()).astype(float)
-        else:
-            labels = np.array(np.asarray(y).ravel().tolist() * (num_samples if np.ndim(y) == 0 else 1), object)
-            _, places = read_labels(labels, num_samples, self.classes_)
+        places = None
+        if y is not None:
+            asked = np.array(np.asarray(y).ravel().tolist() * (num_samples if np.ndim(y) == 0 else 1), object)
+            _, places = read_labels(asked, num_samples, self.classes_)
         options = {"mean": mean, "random_state": random_state}
-        rows = coding.sample(self.model_, num_samples, given=places[:, None], **options)
-        return self._as_rows(rows)
+        return self._as_rows(labels.sample_of_labels(self.model_, num_samples, places, **options))
 
     # ---- private -----------------------------------------------------------------------------------------------------
 
     def _check_parameters(self):
         check_settings(self._arguments(), CLASSIFIER_SETTINGS)
+        if self.features is not None and (not isinstance(self.features, VAE) or self.model == "m2"):
+            needs = "a VAE" if self.model != "m2" else "model='m1' or 'm1+m2'"
+            raise ValueError(f"features={shown(self.features)} needs {needs}. Leave it out, or change it.")
 
     @property
     def classes_(self) -> np.ndarray:
         """The labels in order."""
         return np.array(self.model_.given.columns[0].levels)
 
-    def _labels(self, classes, places, sample_weight):
-        """Return the labels' format and stored numbers, the weights of the rows, and those of the labels.
-
-        Rows with labels are visited alpha times as often, their classification weight, but not more often in all than
-        the others, and their terms divided by it: few of them with a large weight would make the gradient noisy.
-        """
-        is_known = ~np.isnan(places)
-        num_known = np.count_nonzero(is_known)
-        alpha = float(self.classifier_weight * len(places) / num_known)
-        visits = float(max(1.0, min(alpha, len(places) / num_known - 1)))
-        weights = np.where(is_known, visits, 1.0)
-        if sample_weight is not None:
-            weights = weights * read_weights(sample_weight, len(places))
-        return _label_format(places[is_known], classes), places[:, None], weights, (alpha, visits)
-
     @classmethod
     def _of(cls, model: FittedModel, optimizer_state) -> "VAEClassifier":
         """Return the estimator of a model that was loaded."""
-        classifier = cls(**{name: getattr(model.arguments, name) for name in CLASSIFIER_SETTINGS})
+        classifier = cls(**{name: model.arguments.option(name, None) for name in CLASSIFIER_SETTINGS})
         classifier._set_columns_of(model)
         classifier._keep(model, optimizer_state, Stream())
+        if model.features is not None:
+            classifier.features_ = VAE._of(model.features, None)
         return classifier
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _label_format(places: np.ndarray, classes: np.ndarray) -> TableFormat:
-    """Return the format of a label, a categorical column of the places of these classes."""
-    table = TableFormat.learn(places[:, None], "categorical")
-    return replace(table, columns=(replace(table.columns[0], levels=tuple(classes.tolist())),))
-
-
-def _label_probabilities(recognition: Any, x: Any) -> Any:
-    return jax.nn.softmax(recognition.encoder.labels(x).logits)
-
-
-def _without_labels_held_out(feed: Any, given: np.ndarray) -> Any:
-    """Return a feed that holds out rows without labels only, if there are enough: labels are few, and to be learned."""
-    if not isinstance(feed, Resident) or feed.validation_rows is None:
-        return feed
-    numbers = feed.names.numbers
-    is_known = ~np.isnan(given[:, 0] if numbers is None else given[numbers, 0])
-    kept = feed.validation_rows[~is_known[feed.validation_rows]]
-    if len(kept) < 10:
-        return feed
-    back = feed.validation_rows[is_known[feed.validation_rows]]
-    return replace(feed, train_rows=np.sort(np.concatenate([feed.train_rows, back])), validation_rows=kept)

@@ -186,7 +186,8 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         with unchanged_on_error(self):
             learned = learn(self, self._arguments(), task, Saving(checkpoint, checkpoint_seconds))
         self._keep_measured(learned.model, learned.trained, Stream(), *learned.data.feed.first()[:2])
-        learned.raise_error()
+        if (error := learned.error) is not None:
+            raise error
         return self
 
     @available_if(learns_from_batches)

@@ -46,11 +46,13 @@ class Learned(NamedTuple):
     trained: Trained
     data: TrainingData
 
-    def raise_error(self) -> None:
-        """Raise the error that ended the run, if one did."""
-        if self.trained.error is not None:
-            self.trained.error.add_note("The model keeps what it learned before the error.")
-            raise self.trained.error
+    @property
+    def error(self) -> Exception | None:
+        """The error that ended the run, if one did."""
+        error = self.trained.error
+        if error is not None:
+            error.add_note("The model keeps what it learned before the error.")
+        return error
 
 
 def learn(estimator: Any, arguments: Arguments, task: Callable[[Callable[[], Array]], Task], saving: Saving) -> Learned:

@@ -138,7 +138,8 @@ class VAERegressor(RegressorMixin, InputMethods):
         with unchanged_on_error(self):
             learned = learn(self, arguments, task, saving)
         self._keep(learned.model, learned.trained.state.optimizer_state, Stream())
-        learned.raise_error()
+        if (error := learned.error) is not None:
+            raise error
         return self
 
     def partial_fit(self, X, y):

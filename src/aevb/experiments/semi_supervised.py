@@ -1,0 +1,191 @@
+"""Classification of MNIST with few labels: M2 and M1+M2 of Kingma, Rezende, Mohamed and Welling (2014).
+
+The training rows are the first 50,000 images of the training set. Some have labels, equally many of each digit; those
+of the others are not used. The error is that of the 10,000 test images. M1 is learned once, without labels, and is the
+same for all draws of the rows with labels.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aevb.arguments import check_parameter
+from aevb.data.datasets import Dataset, load_dataset
+from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
+from aevb.experiments.settings import PROFILES, Watch
+from aevb.files import check_path
+from aevb.vae import VAE, VAEClassifier
+from aevb.vae.loading import load
+
+NUM_LABELS = (100, 600, 1000, 3000)
+MODELS = ("m2", "m1+m2")
+# Test error in percent, mean and standard error, of table 1 of the paper, by the number of labels.
+PUBLISHED = {
+    "m2": {100: (11.97, 1.71), 600: (4.94, 0.13), 1000: (3.60, 0.56), 3000: (3.92, 0.63)},
+    "m1+m2": {100: (3.33, 0.14), 600: (2.59, 0.05), 1000: (2.40, 0.02), 3000: (2.18, 0.04)},
+}
+FEATURES: dict[str, Any] = {
+    "latent_dim": 50,
+    "hidden": (500, 500),
+    "activation": "softplus",
+    "likelihood": "bernoulli",
+    "batch_size": 200,
+    "learning_rate": 1e-3,
+    "validation_fraction": 0,
+}
+LABELS: dict[str, Any] = {"latent_dim": 50, "activation": "softplus", "batch_size": 200, "validation_fraction": 0}
+
+
+class Profile(NamedTuple):
+    """How much work is done."""
+
+    data: str
+    num_labels: tuple[int, ...]
+    num_draws: int
+    features_epochs: int  # of M1
+    epochs: dict[str, int]  # of M2, by model
+    learning_rate: float
+    num_train: int | None = None  # rows at most
+
+
+PROFILE = {
+    "tiny": Profile("digits", (100,), 1, 1, {"m2": 1, "m1+m2": 1}, 1e-3, 500),
+    "quick": Profile("mnist", (100,), 1, 10, {"m2": 5, "m1+m2": 10}, 1e-3),
+    "standard": Profile("mnist", NUM_LABELS, 5, 30, {"m2": 5, "m1+m2": 15}, 1e-3),
+    "paper": Profile("mnist", NUM_LABELS, 10, 100, {"m2": 200, "m1+m2": 200}, 3e-4),
+}
+CORE_SECONDS = {"features": 15.0, "m2": 60.0, "m1+m2": 20.0}  # per epoch of 50,000 rows
+
+
+class Rows(NamedTuple):
+    """The rows of an experiment."""
+
+    train: np.ndarray
+    train_labels: np.ndarray
+    test: np.ndarray
+    test_labels: np.ndarray
+
+    @classmethod
+    def of(cls, data: Dataset, num_train: int | None) -> "Rows":
+        """Return the published split of a data set; without one, the last rows are for testing."""
+        parts = data.parts or {"train": np.arange(len(data.rows) - 500), "test": np.arange(500) + len(data.rows) - 500}
+        train, test, labels = parts["train"][:num_train], parts["test"], data.labels
+        assert labels is not None
+        return cls(data.rows[train], labels[train], data.rows[test], labels[test])
+
+    def some_labels(self, number: int, seed: int) -> np.ndarray:
+        """Return the labels of so many training rows, equally many of each class, and -1 for the others."""
+        generator = np.random.default_rng(seed)
+        shuffled = generator.permutation(len(self.train_labels))
+        classes = np.unique(self.train_labels)
+        members = [shuffled[self.train_labels[shuffled] == label][: number // len(classes)] for label in classes]
+        known = np.concatenate(members)
+        found = np.full(len(self.train_labels), -1)
+        found[known] = self.train_labels[known]
+        return found
+
+
+def reproduce_semi_supervised(
+    profile: str,
+    folder: Path,
+    *,
+    seed: int = 0,
+    watch: Watch = lambda *_: None,
+    processes: int | None = None,
+    models: tuple[str, ...] = MODELS,
+    num_labels: tuple[int, ...] | None = None,
+) -> list[Path]:
+    """Fit each model with each number of labels; write `semi-supervised.json` and `semi-supervised.md`.
+
+    The file is written after each fit, and M1 is saved in the folder, so an interrupted call resumes at the fit it was
+    in.
+
+    Args:
+        profile: One of ``PROFILES``.
+        folder: Receives the files.
+        seed: Of the first draw of the rows with labels, and of M1.
+        watch: A function with a method `note`, which is called with the progress.
+        processes: Ignored: fits run one after the other.
+        models: Some of ``MODELS``.
+        num_labels: Some of ``NUM_LABELS``; None for those of the profile.
+
+    Returns:
+        The paths of the files written.
+    """
+    check_parameter("profile", profile, choices=PROFILES)
+    check_parameter("seed", seed, kind=int, low=0)
+    plan, note = PROFILE[profile], getattr(watch, "note", lambda text: None)
+    rows = Rows.of(load_dataset(plan.data), plan.num_train)
+    found = ResultFile(folder / "semi-supervised.json", _about(profile, seed))
+    for number in num_labels or plan.num_labels:
+        for model in models:
+            for draw in range(seed, seed + plan.num_draws):
+                measure = partial(_measure, plan, rows, model, number, draw, folder, seed)
+                result = found.add((model, str(number), str(draw)), measure)
+                note(f"{model}, {number} labels, draw {draw}: {result['error']:.2f}% error")
+    return [found.write_summary(summary(found.results)), found.write()]
+
+
+def semi_supervised_core_seconds(profile: str, folder: Path) -> float:
+    """Return approximately how long one core needs for the results that are not in the folder yet."""
+    plan, done = PROFILE[profile], stored_results(folder / "semi-supervised.json")
+    per_epoch = (plan.num_train or 50_000) / 50_000
+    seconds = 0.0 if _features_folder(folder).exists() else plan.features_epochs * CORE_SECONDS["features"]
+    for model in MODELS:
+        fits = sum(len(done.get(model, {}).get(str(number), {})) for number in plan.num_labels)
+        seconds += max(len(plan.num_labels) * plan.num_draws - fits, 0) * plan.epochs[model] * CORE_SECONDS[model]
+    return seconds * per_epoch
+
+
+def _measure(plan, rows, model, number, draw, folder, seed):
+    hidden = (300,) if model == "m1+m2" and number == min(NUM_LABELS) else (500,)  # as published
+    setting = {**LABELS, "hidden": hidden, "max_epochs": plan.epochs[model], "learning_rate": plan.learning_rate}
+    if model == "m1+m2":
+        setting["features"] = _features(plan, rows, folder, seed)
+    classifier = VAEClassifier(model, **setting, random_state=draw, progress=False)
+    classifier.fit(rows.train, rows.some_labels(number, draw))
+    return {
+        "error": 100 * (1 - classifier.score(rows.test, rows.test_labels)),
+        "test_rows": len(rows.test),
+        "lower_bound": classifier.history_[-1]["lower_bound"],
+        "epochs": plan.epochs[model],
+    }
+
+
+def _features_folder(folder):
+    return check_path("folder", folder) / "m1"
+
+
+def _features(plan, rows, folder, seed) -> VAE:
+    """Return M1, which is learned at the first call."""
+    place = _features_folder(folder)
+    if not place.exists():
+        vae = VAE(**FEATURES, max_epochs=plan.features_epochs, random_state=seed, progress=False)
+        vae.fit(rows.train, checkpoint=folder / "m1-checkpoint").save(place)
+    return load(place)
+
+
+def summary(results: dict[str, Any]) -> str:
+    """Return the errors as a Markdown table."""
+    table: list[list[Any]] = [["model", "labels", "draws", "error in %, mean", "standard deviation", "published"]]
+    for model, by_number in results.items():
+        for number, draws in by_number.items():
+            errors = [draw["error"] for draw in draws.values()]
+            mean, error = PUBLISHED[model].get(int(number), (np.nan, np.nan))
+            spread = f"{np.std(errors, ddof=1):.2f}" if len(errors) > 1 else ""
+            published = f"{mean:.2f} ± {error:.2f}"
+            table.append([model.upper(), number, len(errors), f"{np.mean(errors):.2f}", spread, published])
+    return markdown_table(table)
+
+
+def _about(profile, seed):
+    return {
+        "title": "Classification of MNIST with few labels",
+        "how": "error of the 10,000 test images; 50,000 training rows, of which some have labels, equally many of each "
+        "digit; no rows held out; M1 is the same for all draws",
+        "settings": {"features": FEATURES, "labels": LABELS, "profile": PROFILE[profile]._asdict()},
+        "profile": profile,
+        "seed": seed,
+    }

@@ -1,0 +1,79 @@
+"""Rows with labels, some of which are unknown, as a training run reads them."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aevb.arrays import num_rows
+from aevb.data.class_labels import read_labels
+from aevb.data.frames import TableFormat
+from aevb.data.given import GivenData
+from aevb.data.weights import read_weights
+from aevb.training import Resident
+
+MIN_HELD_OUT = 10  # rows without labels, by which convergence is judged
+
+
+class LabelWeights(NamedTuple):
+    """How much the labels themselves count; see :func:`aevb.estimators.marginal_label`."""
+
+    classification: float
+    visits: float
+
+
+class LabeledRows(NamedTuple):
+    """The labels of rows, and how often the rows are visited."""
+
+    given: GivenData  # the places of their labels among the classes, NaN if unknown
+    row_weights: np.ndarray  # (N,)
+    label_weights: LabelWeights
+
+    @property
+    def is_known(self) -> np.ndarray:
+        """Which rows have a label, (N,)."""
+        return ~np.isnan(self.given.rows[:, 0])
+
+    @classmethod
+    def of(cls, y: Any, length: int, classifier_weight: float, sample_weight: Any = None) -> "LabeledRows":
+        """Return the labels y of so many rows.
+
+        Rows with labels are visited alpha times as often, their classification weight, but not more often in all than
+        the others, and their terms divided by it: few of them with a large weight would make the gradient noisy.
+        """
+        classes, places = read_labels(y, length)
+        is_known = ~np.isnan(places)
+        num_known = np.count_nonzero(is_known)
+        alpha = float(classifier_weight * length / num_known)
+        visits = float(max(1.0, min(alpha, length / num_known - 1)))
+        weights = np.where(is_known, visits, 1.0)
+        if sample_weight is not None:
+            weights = weights * read_weights(sample_weight, length)
+        given = GivenData(label_format(places[is_known], classes), places[:, None])
+        return cls(given, weights, LabelWeights(alpha, visits))
+
+    def held_out_of(self, feed: Any) -> Any:
+        """Return a feed that holds out rows without labels only, if there are enough: labels are few, and learned."""
+        if not isinstance(feed, Resident) or feed.validation_rows is None:
+            return feed
+        numbers = feed.names.numbers
+        is_known = self.is_known if numbers is None else self.is_known[numbers]
+        is_kept = ~is_known[feed.validation_rows]
+        if np.count_nonzero(is_kept) < MIN_HELD_OUT:
+            return feed
+        back, kept = feed.validation_rows[~is_kept], feed.validation_rows[is_kept]
+        weights = None if feed.validation_weights is None else feed.validation_weights[is_kept]
+        rows = np.sort(np.concatenate([feed.train_rows, back]))
+        return replace(feed, train_rows=rows, validation_rows=kept, validation_weights=weights)
+
+
+def label_format(places: np.ndarray, classes: np.ndarray) -> TableFormat:
+    """Return the format of a label, a categorical column of the places of these classes."""
+    table = TableFormat.learn(places[:, None], "categorical")
+    return replace(table, columns=(replace(table.columns[0], levels=tuple(classes.tolist())),))
+
+
+def batch_weights(places: np.ndarray, classifier_weight: float) -> LabelWeights:
+    """Return the weights for a batch of a stream, of which only the batch is known."""
+    num_known = max(np.count_nonzero(~np.isnan(places)), 1)
+    return LabelWeights(float(classifier_weight * num_rows(places) / num_known), 1.0)
