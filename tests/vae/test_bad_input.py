@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from aevb import VAE, fit_posterior, load, reparameterize, runs
+from aevb import VAE, VAEClassifier, VAERegressor, fit_posterior, load, reparameterize, runs
 from aevb.cli import run
 from aevb.data import binarize, load_dataset, open_dataset
 from aevb.errors import WrongTypeError
@@ -726,6 +726,92 @@ def test_commands(arguments, words, folder, monkeypatch, capsys):
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
+# ---- labels and targets ----------------------------------------------------------------------------------------------
+
+Y = np.arange(60) % 3
+BAD_LABELS = {  # for each model of the classifier
+    "none": (None, "the target y is None"),
+    "short": (Y[:9], "y has 9 rows, but X has 60"),
+    "all unlabeled": (np.full(60, -1), "all rows are unlabeled"),
+    "minus one as a class": (np.where(Y > 0, 1, -1), "y has the values -1 and 1", "(y > 0).astype(int)"),
+    "one class": (np.zeros(60, int), "y has one class only, 0"),
+    "one class that is known": (np.where(Y > 0, 4, -1), "y has one class only, 4"),
+    "numbers": (Y + 0.5, "Unknown label type: continuous", "VAERegressor"),
+    "NaN": (np.where(Y > 0, 1.0, NAN), "Mark rows without a label by -1"),
+    "infinity": (np.where(Y > 0, 1.0, INF), "infinity"),
+    "two columns": (np.stack([Y, Y], axis=1), "1d array"),
+}
+BAD_TARGETS = {
+    "none": (None, "the target y is None"),
+    "short": (Y[:9], "y has 9 rows, but X has 60"),
+    "all unknown": (np.full(60, NAN), "y has no column to learn from"),
+    "constant": (np.ones(60), "y has no column to learn from"),
+    "text": (np.array(["a", "b", "c"])[Y], "cannot be 'gaussian'"),
+    "infinity": (np.where(Y > 0, 1.0, INF), "infinity is not allowed"),
+}
+BAD_CONDITIONS = {
+    "none": (None, "this model is conditional"),
+    "short": (Y[:9], "y has 9 rows, but X has 60"),
+    "constant": (np.ones(60), "y has no column to learn from"),
+}
+LATER: dict[str, tuple] = {  # calls of the fitted models, by what they are given
+    "classifier, a new label in a batch": (lambda m: m["classifier"].partial_fit(X[:3], [0, 1, 7]), "7 not among"),
+    "classifier, a new label to draw": (lambda m: m["classifier"].sample(2, y=7), "7 not among the classes"),
+    "classifier, labels of another number": (lambda m: m["classifier"].sample(3, y=[0, 1]), "y has 2 rows"),
+    "classifier, no rows": (lambda m: m["classifier"].sample(0), "num_samples=0"),
+    "classifier, other columns": (lambda m: m["classifier"].predict(X[:, :5]), "5 features"),
+    "classifier, NaN": (lambda m: m["classifier"].predict(at(NAN)), "row 7, column 2 is nan"),
+    "classifier, no classes": (lambda m: VAEClassifier().partial_fit(X, Y), "give all classes at the first call"),
+    "classifier, one class to come": (lambda m: VAEClassifier().partial_fit(X, Y, [0]), "at least 2 classes"),
+    "classifier, features": (lambda m: VAEClassifier("m1", features=3).fit(X, Y), "features=3 needs a VAE"),
+    "classifier, features of M2": (lambda m: VAEClassifier(features=VAE()).fit(X, Y), "needs model='m1' or 'm1+m2'"),
+    "regressor, a level": (lambda m: m["regressor"].predict_interval(X, level=1.5), "level=1.5"),
+    "regressor, a quantile": (lambda m: m["regressor"].predict_quantiles(X, (0.5, 1.0)), "between 0 and 1"),
+    "regressor, no draws": (lambda m: m["regressor"].sample(X, 0), "num_draws=0"),
+    "regressor, other columns": (lambda m: m["regressor"].predict(X[:, :5]), "5 features"),
+    "regressor, NaN": (lambda m: m["regressor"].predict(at(NAN)), "row 7 has NaN"),
+    "regressor, other targets": (lambda m: m["regressor"].log_prob(X, Y[:4]), "y has 4 rows"),
+    "conditional, a new label": (lambda m: m["conditional"].sample(2, y=7), "not among the labels that the model learned"),
+    "conditional, no label": (lambda m: m["conditional"].transform(X), "this model is conditional"),
+    "conditional, NaN": (lambda m: m["conditional"].sample(2, y=NAN), "has missing entries"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def models():
+    setting = {"hidden": (5,), "max_epochs": 1, "progress": False}
+    return {
+        "classifier": VAEClassifier(**setting).fit(X, Y),
+        "regressor": VAERegressor(**setting, num_samples=1).fit(X, Y + 0.1 * X[:, 0]),
+        "conditional": small(conditional=True).fit(X, Y),
+    }
+
+
+@pytest.mark.parametrize("model", ["m1", "m2", "m1+m2"])
+@pytest.mark.parametrize("name", BAD_LABELS)
+def test_labels(name, model):
+    y, *words = BAD_LABELS[name]
+    refused(lambda: VAEClassifier(model, hidden=(5,), max_epochs=1, progress=False).fit(X, y), *words)
+
+
+@pytest.mark.parametrize("name", BAD_TARGETS)
+def test_targets(name):
+    y, *words = BAD_TARGETS[name]
+    refused(lambda: VAERegressor(hidden=(5,), max_epochs=1, progress=False).fit(X, y), *words)
+
+
+@pytest.mark.parametrize("name", BAD_CONDITIONS)
+def test_conditions(name):
+    y, *words = BAD_CONDITIONS[name]
+    refused(lambda: small(conditional=True).fit(X, y), *words)
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_calls_of_models_with_labels(name, models):
+    call, *words = LATER[name]
+    refused(lambda: call(models), *words)
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_files_as_data(file, folder):
     if file != "words.csv":  # a table
@@ -739,7 +825,7 @@ def test_the_documented_number_of_cases_is_correct():
         1 if name == "amortized" else 2 for name, _ in SETTINGS
     )  # fit, and partial_fit where it is available
     tables = (MATRICES, TABLES, CONTRADICTIONS, CALLS, POSTERIORS, COMMANDS, FILES, list(FILES)[1:])
-    pairs = settings + sum(map(len, tables))
+    pairs = settings + sum(map(len, tables)) + 3 * len(BAD_LABELS) + len(BAD_TARGETS) + len(BAD_CONDITIONS) + len(LATER)
     said = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
     assert f"{kinds} kinds of data and files" in said
     assert f"{pairs:,} pairs" in said

@@ -34,8 +34,9 @@ def beside_label(estimator: Callable[..., Terms], classification: float = 0.0, v
         scale = jnp.where(jnp.sum(x.given) > 0, 1 / visits, 1.0)
         of_x = estimator(generative, recognition, without_label(x), epsilon)
         log_q = jax.nn.log_softmax(recognition.encoder.labels(x).logits)
-        bound, *parts = (None if term is None else scale * term for term in of_x)
-        return Terms(bound + scale * classification * jnp.sum(x.given * log_q), *parts)
+        more = classification * jnp.sum(x.given * log_q)
+        parts = (None if term is None else scale * term for term in of_x[1:])
+        return Terms(scale * (of_x.lower_bound + more), *parts)
 
     terms.summed = estimator  # pyright: ignore[reportFunctionMemberAccess]
     return terms

@@ -136,7 +136,7 @@ def sample_at(model: FittedModel, Z: np.ndarray, *, mean: bool = False, random_s
     """
     if mean:
         return decode(model, Z)
-    readers = {"number": Numbers(), "z": Numbers()}
+    readers: Any = {"number": Numbers(), "z": Numbers()}
     source = Source({"number": tasks.numbers_of_rows(len(Z)), "z": Z}, Conversion(readers))
     return model.format.restore(
         rowwise(tasks.sample_at, model.generative, source, np.arange(len(Z)), model.key(random_state))

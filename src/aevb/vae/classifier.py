@@ -153,16 +153,16 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
             if is_first:
                 check_first_batch(X, self._arguments())
                 X = read_matrix(self, X, reset=True)
-                classes, places = read_labels(y, num_rows(X), classes)
+                known, places = read_labels(y, num_rows(X), classes)
             else:
                 X = self._check_new_data(X)
-                _, places = read_labels(y, num_rows(X), self.classes_)
+                known, places = read_labels(y, num_rows(X), self.classes_)
             rows, features, arguments = X, None, self._arguments()
             if self.model == "m1+m2":
                 features, rows = learn_features(self, X)
                 arguments = arguments.replaced(likelihood="gaussian")
             if is_first:
-                format = label_format(np.arange(len(classes), dtype=float), classes)
+                format = label_format(np.arange(len(known), dtype=float), known)
                 model, design = first_model(self, arguments, read_matrix(self, rows, reset=True), format)
             else:
                 check_batch(self.model_, rows)

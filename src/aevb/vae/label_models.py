@@ -23,7 +23,7 @@ class LabelModelFit(NamedTuple):
 
     model: FittedModel
     optimizer_state: Any
-    error: Exception | None = None  # that ended the run
+    error: BaseException | None = None  # that ended the run
     features: VAE | None = None  # whose codes were learned from
 
 

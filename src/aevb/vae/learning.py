@@ -47,7 +47,7 @@ class Learned(NamedTuple):
     data: TrainingData
 
     @property
-    def error(self) -> Exception | None:
+    def error(self) -> BaseException | None:
         """The error that ended the run, if one did."""
         error = self.trained.error
         if error is not None:
