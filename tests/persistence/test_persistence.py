@@ -297,6 +297,7 @@ KINDS = {  # valid and invalid values of each entry of model.json
         ],
     ),
     "given": ([{"kind": "table"}], [MATRIX, {}, None]),
+    "features": ([{"format": FORMAT}], [{}, {"format": 2}, {"format": FORMAT, "features": {}}, [], None]),
     "feature_names": ([[], ["a"]], ["a", [1], None]),
     "fitted": ([dict.fromkeys(_FITTED)], [{}, {"seed_": 1}, list(_FITTED)]),
     "arrays": (

@@ -771,7 +771,7 @@ LATER: dict[str, tuple] = {  # calls of the fitted models, by what they are give
     "regressor, other columns": (lambda m: m["regressor"].predict(X[:, :5]), "5 features"),
     "regressor, NaN": (lambda m: m["regressor"].predict(at(NAN)), "row 7 has NaN"),
     "regressor, other targets": (lambda m: m["regressor"].log_prob(X, Y[:4]), "y has 4 rows"),
-    "conditional, a new label": (lambda m: m["conditional"].sample(2, y=7), "not among the labels that the model learned"),
+    "conditional, a new label": (lambda m: m["conditional"].sample(2, y=7), "not among the labels"),
     "conditional, no label": (lambda m: m["conditional"].transform(X), "this model is conditional"),
     "conditional, NaN": (lambda m: m["conditional"].sample(2, y=NAN), "has missing entries"),
 }  # fmt: skip

@@ -189,7 +189,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "own_optimizer": lambda value: isinstance(value, bool),
     "conversion": _is_conversion,
     "given": lambda value: _is_conversion(value) and value["kind"] == "table",
-    "features": lambda value: isinstance(value, dict) and value["format"] == FORMAT and "features" not in value,
+    "features": lambda value: isinstance(value, dict) and value.get("format") == FORMAT and "features" not in value,
     "fitted": lambda value: isinstance(value, dict) and set(_FITTED) - {"prior_"} <= set(value) <= set(_FITTED),
     "arrays": _is_arrays,
     # Of formats 1 and 2:
