@@ -44,7 +44,7 @@ def test_an_interrupted_call_resumes_at_the_fit_it_was_in(fits, tmp_path):
         reproduce_small_tables("quick", tmp_path, tables=tables)
     reproduce_small_tables("quick", tmp_path, tables=tables)
     iris, engel = ((120, 4), 2), ((188, 2), 1)
-    sizes = iris, (iris[0], 4), engel, (engel[0], 2)  # few latent variables, and one for each column
+    sizes = iris, (iris[0], 4), engel, (engel[0], 2)  # few latent variables, and the default
     wanted = [(*size, seed) for size in sizes for seed in (0, 1)]
     assert fits == [*wanted[:3], None, *wanted[3:]]
     found = json.loads((tmp_path / "small-tables.json").read_text(encoding="utf-8"))["tables"]

@@ -83,7 +83,7 @@ def _measure(name, training, method, seed):
     from sklearn.metrics import roc_auc_score
 
     rows = split(*ANOMALY_SETS[name].read(), TRAININGS[training], seed)
-    scores = DETECTORS[method].score(rows.train, rows.test, ANOMALY_SETS[name].latent_dim, seed)
+    scores = DETECTORS[method].score(rows.train, rows.test, seed)
     return {
         "auc": float(roc_auc_score(rows.is_anomaly, scores)),
         "num_train": len(rows.train),

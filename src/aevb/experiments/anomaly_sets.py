@@ -14,7 +14,6 @@ class AnomalySet(NamedTuple):
 
     title: str
     read: Callable[[], tuple[np.ndarray, np.ndarray]]  # returns rows (n, D), and which are anomalies (n,)
-    latent_dim: int  # 2 up to 8 columns, 3 up to 12, else 5
     normal: str
     anomalies: str
 
@@ -81,10 +80,10 @@ def _shuffled_diabetes():
 
 
 ANOMALY_SETS = {
-    "breast-cancer": AnomalySet("Breast cancer", _sklearn("breast_cancer", [0]), 5, "benign", "malignant"),
-    "wine": AnomalySet("Wine", _sklearn("wine", [0]), 5, "cultivars 2 and 3", "cultivar 1"),
-    "digits": AnomalySet("Digits", _sklearn("digits", [0]), 5, "1 to 9", "0"),
-    "iris": AnomalySet("Iris", _sklearn("iris", [2]), 2, "setosa and versicolor", "virginica"),
-    "penguins": AnomalySet("Penguins", _penguins, 2, "Adelie", "Chinstrap"),
-    "diabetes": AnomalySet("Diabetes", _shuffled_diabetes, 3, "patients", "columns of different patients"),
+    "breast-cancer": AnomalySet("Breast cancer", _sklearn("breast_cancer", [0]), "benign", "malignant"),
+    "wine": AnomalySet("Wine", _sklearn("wine", [0]), "cultivars 2 and 3", "cultivar 1"),
+    "digits": AnomalySet("Digits", _sklearn("digits", [0]), "1 to 9", "0"),
+    "iris": AnomalySet("Iris", _sklearn("iris", [2]), "setosa and versicolor", "virginica"),
+    "penguins": AnomalySet("Penguins", _penguins, "Adelie", "Chinstrap"),
+    "diabetes": AnomalySet("Diabetes", _shuffled_diabetes, "patients", "columns of different patients"),
 }

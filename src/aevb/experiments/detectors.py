@@ -12,17 +12,17 @@ class Detector(NamedTuple):
     """A way to score rows."""
 
     detail: str
-    score: Callable[..., np.ndarray]  # of training rows, test rows, latent_dim and seed; high for anomalies
+    score: Callable[..., np.ndarray]  # of training rows, test rows and seed; high for anomalies
     package: str | None = None  # that it needs, besides those of aevb
 
 
-def _isolation_forest(train, test, latent_dim, seed):
+def _isolation_forest(train, test, seed):
     from sklearn.ensemble import IsolationForest
 
     return -IsolationForest(random_state=seed).fit(train).score_samples(test)
 
 
-def _local_outlier_factor(train, test, latent_dim, seed):
+def _local_outlier_factor(train, test, seed):
     from sklearn.neighbors import LocalOutlierFactor
 
     neighbours = min(20, len(train) - 1)
@@ -54,14 +54,14 @@ def _share_at_most(train, test):
     return (np.stack(counts, axis=1) + 1) / (len(train) + 1)
 
 
-def _pyod_vae(train, test, latent_dim, seed):
+def _pyod_vae(train, test, seed):
     from pyod.models import vae  # pyright: ignore[reportMissingImports]
 
     return vae.VAE(random_state=seed, verbose=0).fit(train).decision_function(test)
 
 
-def _vae(train, test, latent_dim, seed):
-    return VAE(latent_dim, random_state=seed, progress=False).fit(train).rank_anomalies(test).scores
+def _vae(train, test, seed):
+    return VAE(random_state=seed, progress=False).fit(train).rank_anomalies(test).scores
 
 
 OURS = "VAE"
@@ -70,5 +70,5 @@ DETECTORS = {
     "ECOD": Detector("tails of the columns' empirical distributions", lambda train, test, *_: ecod(train, test)),
     "LOF": Detector("LocalOutlierFactor, 20 neighbours, novelty=True", _local_outlier_factor),
     "VAE of PyOD": Detector("VAE of the package pyod with its default settings", _pyod_vae, "pyod"),
-    OURS: Detector("rank_anomalies with default settings but latent_dim", _vae),
+    OURS: Detector("rank_anomalies with default settings", _vae),
 }

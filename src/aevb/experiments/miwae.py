@@ -27,6 +27,8 @@ SETTING: dict[str, Any] = {  # the published one
     "num_samples": 20,
     "batch_size": 64,
     "learning_rate": 2e-4,
+    "parameter_prior": None,
+    "validation_fraction": 0,
 }
 NUM_EPOCHS = {"tiny": 2, "quick": 500, "standard": 2000, "paper": 2000}
 CORE_SECONDS = 0.2  # per epoch

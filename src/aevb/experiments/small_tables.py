@@ -1,8 +1,8 @@
 """`VAE` with default settings on ten small tables, compared with the simple models that one would try first.
 
-All settings but `latent_dim` and `random_state` are left at their defaults. Each table is fitted with few latent
-variables, and with one for each column. The result is log p(x) of held-out rows, next to that of factor analysis with
-as many factors, independent columns, probabilistic PCA and Gaussian mixtures.
+All settings but `random_state` are left at their defaults; each table is also fitted with fewer latent variables. The
+result is log p(x) of held-out rows, next to that of factor analysis with as many factors, independent columns,
+probabilistic PCA and Gaussian mixtures.
 """
 
 import json
@@ -21,6 +21,7 @@ from aevb.experiments.tables import TABLES, split
 from aevb.files import written_whole
 from aevb.inference.baselines import fit_baselines
 from aevb.models.cross_validation import fitting_small_models
+from aevb.settings import Arguments
 from aevb.vae import VAE
 
 NUM_SEEDS = {"tiny": 1, "quick": 2, "standard": 10, "paper": 10}
@@ -64,7 +65,8 @@ def reproduce_small_tables(
         except ImportError as error:
             note(f"{name}: left out, needs the package {error.name}: pip install {error.name}")
             continue
-        for key, latent_dim in {name: TABLES[name].latent_dim, f"{name}, J = D": train.shape[1]}.items():
+        default = Arguments().latent_dim_for("gaussian", train.shape[1])
+        for key, latent_dim in {name: TABLES[name].latent_dim, f"{name}, default J": default}.items():
             entry = found.setdefault(key, {**_about(name, train, test, latent_dim), "fits": []})
             for number in range(seed, seed + NUM_SEEDS[profile]):
                 if all(fit["seed"] != number for fit in entry["fits"]):
