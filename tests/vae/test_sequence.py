@@ -173,3 +173,19 @@ def test_frames_of_mixed_columns_come_back_as_frames():
     assert (filled.to_numpy()[kept] == frame.to_numpy()[kept]).all()
     assert model.transform(frame).shape == (len(frame), 2)
     assert model.forecast(frame, steps=2, num_draws=3).draws.shape == (24, 3, 2, 3)
+
+
+@pytest.mark.thorough
+def test_binary_sequences_with_their_own_validation_data():
+    notes = [np.round(np.abs(np.sin(walk))) for walk in WALKS]
+    model = SequenceVAE(**SMALL | {"likelihood": "bernoulli", "network": "tcn", "recognition": "forward"})
+    model.fit(
+        notes[:16], validation_data={"sequences": np.concatenate(notes[16:]), "lengths": [len(n) for n in notes[16:]]}
+    )
+
+    assert "validation_lower_bound" in model.history_[-1]
+    assert set(np.unique(np.concatenate(model.sample(5, length=6)))) <= {0.0, 1.0}
+    assert model.score(notes) < 0
+    assert all(((part >= 0) & (part <= 1)).all() for part in model.reconstruct(notes))
+    with pytest.raises(ValueError, match="sequence 0 has 0 steps"):
+        model.fit(notes, validation_data=[np.zeros((0, 2))])

@@ -12,6 +12,7 @@ from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
 from aevb.experiments.imputation import imputation_core_seconds, reproduce_imputation
 from aevb.experiments.miwae import miwae_core_seconds, reproduce_miwae
+from aevb.experiments.music import music_core_seconds, reproduce_music
 from aevb.experiments.posteriors import posteriors_core_seconds, reproduce_posteriors
 from aevb.experiments.semi_supervised import reproduce_semi_supervised, semi_supervised_core_seconds
 from aevb.experiments.settings import Curve, curves_of, read
@@ -28,6 +29,7 @@ MAKERS: dict[str, Callable[..., list[Path]]] = {
     "anomalies": reproduce_anomalies,
     "topics": reproduce_topics,
     "posteriors": reproduce_posteriors,
+    "music": reproduce_music,
     "semi-supervised": reproduce_semi_supervised,
 }
 OTHER_WORK = {  # than curves
@@ -39,6 +41,7 @@ OTHER_WORK = {  # than curves
     "anomalies": anomalies_core_seconds,
     "topics": topics_core_seconds,
     "posteriors": posteriors_core_seconds,
+    "music": music_core_seconds,
     "semi-supervised": semi_supervised_core_seconds,
 }
 PARTS = (*FIGURES, *MAKERS)

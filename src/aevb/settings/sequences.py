@@ -27,7 +27,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         p(x_t|z_t) of the columns: a kind as in `VAE`, such as ``"gaussian"``, ``"bernoulli"`` or ``"count"``, for all
         columns or by their names; ``"auto"`` chooses from their values.
         """,
-        choices=("auto",),
+        choices=("auto", "gaussian", "bernoulli"),
     ),
     "transition": Setting(
         "gated",

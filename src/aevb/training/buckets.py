@@ -14,7 +14,7 @@ from aevb.training.evaluation import SeveralBatches
 from aevb.training.feed import Chunk, ChunkPlan, RowNames, generator
 from aevb.training.source import Rows, Source
 
-MAX_BUCKETS = 4  # in training, where each compiles a large program
+MAX_BUCKETS = 3  # in training, where each compiles a large program
 FEW_STEPS = 10_000  # of all sequences: below, one program compiles sooner than several save time
 MAX_ENDS = 100  # lengths that are considered as ends of buckets
 STEPS_PER_CHUNK = 8  # with several buckets, so that short and long sequences alternate
@@ -52,7 +52,7 @@ def training_buckets(lengths: np.ndarray, smallest: int, most: int | None = None
     Args:
         lengths: (n,).
         smallest: Sequences in a bucket at least, if there is more than one.
-        most: The largest number of buckets; None for 4, or 1 if all sequences together have fewer than 10,000 steps.
+        most: The largest number of buckets; None for 3, or 1 if all sequences together have fewer than 10,000 steps.
 
     Example:
         >>> lengths = np.array([5, 30, 7, 31, 100])

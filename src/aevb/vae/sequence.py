@@ -3,14 +3,16 @@
 Paper: §7.
 """
 
-from aevb.data.sequence_format import SequenceFormat
+from collections.abc import Mapping
+
+from aevb.data.sequence_format import Encoded, SequenceFormat
 from aevb.data.sequences import read_sequences
 from aevb.fitted import FittedModel
 from aevb.fitted.model import seed_of
 from aevb.settings import SEQUENCE_SETTINGS, with_arguments
 from aevb.vae.checks import check_checkpoint, check_settings
 from aevb.vae.conventions import unchanged_on_error
-from aevb.vae.sequence_fitting import fit_sequences, learn_more
+from aevb.vae.sequence_fitting import TrainingSequences, fit_sequences, learn_more
 from aevb.vae.sequence_tasks import SequenceTasks
 
 
@@ -101,6 +103,7 @@ class SequenceVAE(SequenceTasks):
         times=None,
         controls=None,
         covariates=None,
+        validation_data=None,
         checkpoint=None,
         checkpoint_seconds=60.0,
     ):
@@ -113,6 +116,8 @@ class SequenceVAE(SequenceTasks):
             controls: Inputs u_t at each step, in the form of the sequences: numbers, or columns of different kinds.
                 They are not modelled: states are conditioned on them.
             covariates: A label or number for each sequence, (n,), or a table of them. Likewise.
+            validation_data: Sequences to hold out, instead of a part of the others: in a form that needs no `lengths`,
+                or a dictionary of these arguments, ``{"sequences": ..., "times": ...}``.
             checkpoint: A folder in which the run is saved during training, see :meth:`aevb.VAE.fit`.
             checkpoint_seconds: Time between two saves.
 
@@ -125,9 +130,9 @@ class SequenceVAE(SequenceTasks):
             found = read_sequences(sequences, lengths, times)
             format = SequenceFormat.learn(found, self.likelihood, controls, covariates)
             encoded = format.encode(found, controls, covariates)
-            saving = checkpoint, checkpoint_seconds
-            seed, arguments = seed_of(self.random_state), self._arguments()
-            model, trained = fit_sequences(arguments, format, encoded, seed, self._shows_progress, saving)
+            data = TrainingSequences(format, encoded, _held_out(validation_data, format))
+            run = seed_of(self.random_state), self._shows_progress, (checkpoint, checkpoint_seconds)
+            model, trained = fit_sequences(self._arguments(), data, *run)
         self._keep(model, trained.state.optimizer_state)
         if trained.error is not None:
             raise trained.error
@@ -172,3 +177,15 @@ class SequenceVAE(SequenceTasks):
         estimator = cls(**{name: getattr(model.arguments, name) for name in SEQUENCE_SETTINGS})
         estimator._keep(model, optimizer_state)
         return estimator
+
+
+def _held_out(given, format: SequenceFormat) -> Encoded | None:
+    """Return the sequences that the user holds out, None for none."""
+    if given is None:
+        return None
+    options = dict(given) if isinstance(given, Mapping) else {"sequences": given}
+    conditions = [options.pop(name, None) for name in ("controls", "covariates")]
+    if not set(options) <= {"sequences", "lengths", "times"}:
+        raise ValueError(f"validation_data: expected the arguments of fit, but it has {sorted(options)}.")
+    found = read_sequences(options["sequences"], options.get("lengths"), options.get("times"), "validation_data")
+    return format.encode(found, *conditions)

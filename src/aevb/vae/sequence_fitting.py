@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,15 +29,22 @@ JUDGED_AT_ONCE = 16  # held-out sequences
 FEW_STEPS = 2_000  # of training, if nothing is held out
 
 
+class TrainingSequences(NamedTuple):
+    """Sequences, and those that the user holds out, None for a part of the others."""
+
+    format: SequenceFormat
+    encoded: Encoded
+    held_out: Encoded | None = None
+
+
 def fit_sequences(
-    arguments: Arguments, format: SequenceFormat, encoded: Encoded, seed: int, progress: bool, saving: tuple
+    arguments: Arguments, data: TrainingSequences, seed: int, progress: bool, saving: tuple
 ) -> tuple[FittedModel, Trained]:
     """Train, and return the model and what happened.
 
     Args:
         arguments: The arguments of the estimator.
-        format: The format of the sequences.
-        encoded: The sequences.
+        data: The sequences.
         seed: Of the run.
         progress: Whether to show a progress bar.
         saving: Folder of the checkpoints, or None, and seconds between two of them.
@@ -46,14 +53,13 @@ def fit_sequences(
         KeyboardInterrupt: It was interrupted before there was anything to keep.
     """
     keys = Keys.of(seed)
-    encoded = _informative(encoded)
-    feed = sequence_feed(arguments, format, encoded, keys)
+    feed = sequence_feed(arguments, data._replace(encoded=_informative(data.encoded)), keys)
     checkpoints = checkpoints_for(arguments, feed, *saving)
     budget = _budget(arguments, feed, checkpoints)
     feed = replace(feed, epochs_per_row=budget.epochs_per_row)
     if checkpoints is not None:
         checkpoints.notes["epochs_per_row"] = budget.epochs_per_row
-    design = SequenceDesign(arguments, format, int(arguments.latent_dim))
+    design = SequenceDesign(arguments, data.format, int(arguments.latent_dim))
     rate = initial_learning_rate(arguments)
     learner, state = design.start(design.models(keys.init), feed.num_data, rate, keys.learner)
     if rate is None:
@@ -70,28 +76,32 @@ def fit_sequences(
     )
     facts = {"likelihood": TABLE, "latent_dim": design.latent_dim, "record": record}
     facts["estimator"] = name_of(learner.estimator)
-    return FittedModel(*learner.models(trained.state), format, seed, arguments, **facts), trained
+    return FittedModel(*learner.models(trained.state), data.format, seed, arguments, **facts), trained
 
 
-def sequence_feed(arguments: Arguments, format: SequenceFormat, encoded: Encoded, keys: Keys) -> Bucketed:
+def sequence_feed(arguments: Arguments, data: TrainingSequences, keys: Keys) -> Bucketed:
     """Return sequences for training, in buckets; a part of them is held out."""
-    train, held_out = hold_out(len(encoded.lengths), arguments.validation_fraction, cache(lambda: keys.rows))
+    format, encoded, judged = data
+    train, held_out = np.arange(len(encoded.lengths)), None
+    if judged is None:
+        train, held_out = hold_out(len(encoded.lengths), arguments.validation_fraction, cache(lambda: keys.rows))
+        judged = None if held_out is None else encoded.some(held_out)
     size = batch_size_for(len(train), arguments.batch_size)
     buckets = [
         Bucket(format.source(encoded.some(train[numbers]), length), train[numbers])
         for length, numbers in training_buckets(encoded.lengths[train], size)
     ]
-    if held_out is None:
+    if judged is None:
         return Bucketed(buckets, size)
-    judged = [
+    parts = [
         Batches(
-            format.source(encoded.some(held_out[numbers]), length),
+            format.source(judged.some(numbers), length),
             np.arange(len(numbers)),
             size=min(JUDGED_AT_ONCE, 1 << (len(numbers) - 1).bit_length()),
         )
-        for length, numbers in buckets_of(encoded.lengths[held_out])
+        for length, numbers in buckets_of(judged.lengths)
     ]
-    return Bucketed(buckets, size, SeveralBatches(judged))
+    return Bucketed(buckets, size, SeveralBatches(parts))
 
 
 def batch_size_for(num_sequences: int, batch_size: int | str) -> int:
@@ -142,7 +152,8 @@ def learn_more(
     learner, state = design.start((model.generative, model.recognition), None, rate, key)
     if jax.tree.structure(optimizer_state) == jax.tree.structure(state.optimizer_state):
         state = state._replace(optimizer_state=optimizer_state)
-    feed = sequence_feed(arguments.replaced(validation_fraction=0), model.format, _informative(encoded), Keys.of(0))
+    data = TrainingSequences(model.format, _informative(encoded))
+    feed = sequence_feed(arguments.replaced(validation_fraction=0), data, Keys.of(0))
     trained = train_on(learner, state, feed, key=key, max_epochs=1)
     samples = history[-1]["samples"] if history else 0
     rows = [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]

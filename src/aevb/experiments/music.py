@@ -1,0 +1,159 @@
+"""Deep Markov models of Bach's chorales: log-likelihood of test chorales per quarter note, and generated music.
+
+The numbers are in nats per step: the sum over test chorales divided by the sum of their lengths. "Bound" is the lower
+bound with 10 draws of all states; "importance" the importance-sampled log-likelihood.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aevb.arguments import check_parameter
+from aevb.data.chorales import LOWEST, Chorales, load_chorales
+from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
+from aevb.experiments.settings import PROFILES, Watch
+from aevb.report.canvas import COLOURS, new_figure, plot_axes, save, write_title
+from aevb.report.music import plot_piano_rolls, write_midi
+from aevb.vae import SequenceVAE
+
+PUBLISHED = {"importance": 6.388, "bound": 6.926}  # Krishnan, Shalit and Sontag (2017), table 1, negated
+TARGET = {"importance": 6.4, "bound": 6.95}
+# As published: states of 100, emission 100, transition 200, Adam with 8e-4, batches of 20, annealing over 5,000 steps.
+PUBLISHED_SETTING: dict[str, Any] = {
+    "latent_dim": 100,
+    "likelihood": "bernoulli",
+    "hidden": (100,),
+    "transition_hidden": (200,),
+    "recurrent_size": 400,
+    "batch_size": 20,
+    "learning_rate": 8e-4,
+    "kl_annealing": 5_000,
+}
+SETTINGS: dict[str, dict[str, Any]] = {  # by profile
+    "tiny": {"latent_dim": 2, "recurrent_size": 4, "transition_hidden": (4,), "hidden": (4,), "max_epochs": 1},
+    "quick": {"recurrent_size": 100, "kl_annealing": 1_000, "max_epochs": 150},
+    "standard": {"max_epochs": 1_000},
+    "paper": {"recurrent_size": 600, "max_epochs": 2_000},
+}
+NUM_DRAWS = {"tiny": 20, "quick": 200, "standard": 1_000, "paper": 1_000}
+CORE_SECONDS = {"tiny": 60.0, "quick": 600.0, "standard": 9_000.0, "paper": 36_000.0}
+NUM_GENERATED, LENGTH = 4, 64
+
+
+def reproduce_music(
+    profile: str, folder: Path, *, seed: int = 0, watch: Watch = lambda *_: None, processes: int | None = None
+) -> list[Path]:
+    """Fit a deep Markov model; write `music.json`, `music.md`, the curve, and generated chorales as PNG and MIDI.
+
+    The run is saved every minute, so an interrupted call resumes.
+
+    Args:
+        profile: One of ``PROFILES``.
+        folder: Receives the files.
+        seed: Random seed.
+        watch: A function with a method `note`, which is called with the progress.
+        processes: Ignored: there is one fit.
+
+    Returns:
+        The paths of the files written.
+    """
+    check_parameter("profile", profile, choices=PROFILES)
+    check_parameter("seed", seed, kind=int, low=0)
+    note = getattr(watch, "note", lambda text: None)
+    chorales = load_chorales()
+    about = {
+        "title": "Bach's chorales by a deep Markov model",
+        "how": "nats per quarter note: sums over the 77 test chorales divided by the sum of their lengths; bound with "
+        f"10 draws, importance sampling with {NUM_DRAWS[profile]} draws of all states per chorale; the 76 validation "
+        "chorales choose the epoch",
+        "published": PUBLISHED,
+    }
+    file = ResultFile(folder / "music.json", about)
+    model = fitted(chorales, profile, folder, seed)
+    found = file.add((f"seed {seed}",), lambda: measured(model, chorales, NUM_DRAWS[profile]))
+    note(f"bound {found['bound']:.3f}, importance-sampled {found['importance']:.3f} nats per step")
+    pictures = [save(plot_curve(found["curve"]), folder / "music-curve.png"), *generated(model, folder, seed, chorales)]
+    return [file.write_summary(summary(file.results, chorales)), file.write(), *pictures]
+
+
+def music_core_seconds(profile: str, folder: Path) -> float:
+    """Return approximately how long one core needs for what is not in the folder yet."""
+    return 0.0 if stored_results(folder / "music.json") else CORE_SECONDS[profile]
+
+
+def fitted(chorales: Chorales, profile: str, folder: Path, seed: int) -> SequenceVAE:
+    """Return the model, trained as far as its checkpoints do not contain it."""
+    setting = PUBLISHED_SETTING | SETTINGS[profile] | {"patience": None}
+    model = SequenceVAE(**setting, random_state=seed, progress=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    return model.fit(chorales.train, validation_data=chorales.valid, checkpoint=folder / f"music-run-{seed}")
+
+
+def measured(model: SequenceVAE, chorales: Chorales, num_draws: int) -> dict[str, Any]:
+    """Return what a model reaches, negative log-likelihoods in nats per step, and its curve."""
+    steps, start = sum(map(len, chorales.test)), time.process_time()
+    estimate = model.log_likelihood(chorales.test, num_samples=num_draws)
+    lengths = [np.mean([len(roll) for roll in part]) for part in (chorales.train, chorales.valid)]
+    curve = {
+        "epoch": [row["epoch"] for row in model.history_],
+        "training": [-row["lower_bound"] / lengths[0] for row in model.history_],
+        "validation": [-row["validation_lower_bound"] / lengths[1] for row in model.history_],
+    }
+    return {
+        "bound": -model.score(chorales.test),
+        "importance": float(-estimate.values.sum() / steps),
+        "importance_std_error": float(np.sqrt(np.sum(estimate.std_errors**2)) / steps),
+        "share_of_k_hat_above_0.7": float(np.mean(estimate.diagnostics["k_hat"] > 0.7)),
+        "validation_bound": -model.score(chorales.valid),
+        "epochs": model.history_[-1]["epoch"],
+        "training_seconds": model.history_[-1]["seconds"],
+        "measuring_seconds": time.process_time() - start,
+        "curve": curve,
+    }
+
+
+def independent_notes(chorales: Chorales) -> float:
+    """Return the same number for notes that are independent of everything, with their training frequencies."""
+    train, test = (np.concatenate(part) for part in (chorales.train, chorales.test))
+    p = (train.sum(axis=0) + 0.5) / (len(train) + 1)
+    return float(-np.sum(test * np.log(p) + (1 - test) * np.log1p(-p)) / len(test))
+
+
+def summary(results: dict[str, Any], chorales: Chorales) -> str:
+    """Return the results as Markdown."""
+    rows: list[list[Any]] = [["model", "importance-sampled", "bound", "epochs"]]
+    rows.append(["independent notes", f"{independent_notes(chorales):.2f} (exact)", "", ""])
+    rows.append(["deep Markov model, published", PUBLISHED["importance"], PUBLISHED["bound"], ""])
+    for name, found in results.items():
+        value = f"{found['importance']:.3f} ± {found['importance_std_error']:.3f}"
+        rows.append([f"this one, {name}", value, f"{found['bound']:.3f}", found["epochs"]])
+    return (
+        "Negative log-likelihood of the test chorales in nats per quarter note.\n\n"
+        f"{markdown_table(rows)}\n"
+        f"Targets: {TARGET['importance']} importance-sampled, {TARGET['bound']} for the bound.\n"
+    )
+
+
+def plot_curve(curve: dict[str, list[float]]) -> Any:
+    """Draw the bound during training."""
+    figure = new_figure(6.5, 3.6)
+    write_title(figure, "Chorales", "negative lower bound in nats per quarter note")
+    axes = plot_axes(figure, (0.6, 0.55, 5.6, 2.2))
+    for colour, name in zip(COLOURS, ("training", "validation"), strict=False):
+        axes.plot(curve["epoch"], curve[name], color=colour, label=name, linewidth=1.2)
+    axes.set_xlabel("epoch", fontsize=9)
+    axes.set_ylim(4, min(max(curve["validation"]), 15.0) + 0.5)
+    axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def generated(model: SequenceVAE, folder: Path, seed: int, chorales: Chorales) -> list[Path]:
+    """Write a few new chorales as pictures, with one of Bach's, and as MIDI files."""
+    rolls = model.sample(NUM_GENERATED, length=LENGTH, random_state=seed)
+    names = [f"generated {number}" for number in range(1, NUM_GENERATED + 1)]
+    shown, called = [*rolls, chorales.test[0][:LENGTH]], [*names, "Bach, a test chorale"]
+    picture = save(plot_piano_rolls(shown, called, "Generated chorales", LOWEST), folder / "music-generated.png")
+    files = [write_midi(roll, folder / f"music-{number}.mid", LOWEST) for number, roll in enumerate(rolls, 1)]
+    return [picture, *files]
