@@ -29,6 +29,7 @@ _COMMANDS = {
     ),
     "fit": ("aevb.cli.fit:fit", "Train a model of your data, and write a report."),
     "predict": ("aevb.cli.target:predict", "Predict the target of new rows."),
+    "forecast": ("aevb.cli.series:forecast", "Forecast the steps after the end of sequences."),
     "sample": ("aevb.cli.apply:sample", "Draw new rows from a model."),
     "encode": ("aevb.cli.apply:encode", "Encode data: write its latent codes."),
     "reconstruct": ("aevb.cli.apply:reconstruct", "Encode and decode data: write its reconstructions."),

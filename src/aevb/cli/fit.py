@@ -28,6 +28,8 @@ def fit(
     test_fraction: Annotated[float | None, Parameter(group=_DATA)] = None,
     label_column: Annotated[str | None, Parameter(group=_DATA)] = None,
     target: Annotated[str | None, Parameter(group=_DATA)] = None,
+    time: Annotated[str | None, Parameter(group=_DATA)] = None,
+    sequence: Annotated[str | None, Parameter(group=_DATA)] = None,
     drop_columns: Annotated[str | None, Parameter(group=_DATA)] = None,
     image_shape: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
     polarity: Annotated[Literal["light", "ink"] | None, Parameter(group=_DATA)] = None,
@@ -58,6 +60,10 @@ def fit(
         target: Column of a .csv or .parquet file to predict from the others: a classifier is trained if it has labels,
             a regressor if it has numbers; rows where it is missing are used as far as they can be. `aevb predict`
             applies it. Of the options of the model, those of aevb.VAEClassifier or aevb.VAERegressor are available.
+        time: Column of such a file with the time of each row: rows are steps of sequences, of which a state-space model
+            is learned; `aevb forecast` continues them. Of the options of the model, those of aevb.SequenceVAE are
+            available.
+        sequence: Column of such a file that says to which sequence a row belongs; without it there is one sequence.
         drop_columns: Names of columns of such a file to leave out, separated by commas.
         image_shape: Height and width, if rows are images.
         polarity: How images are drawn: light if large values are light (the default, except for the published data sets
@@ -92,9 +98,13 @@ def fit(
         "drop_missing": drop_missing,
     }
     if target is not None:
+        own |= {"time": time, "sequence": sequence}
         return _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)(
             Console(quiet, json)
         )
+    if time is not None or sequence is not None:
+        own = {**own, "column": column, "config": config, "resume": resume}
+        return _fit_series({"time": time, "sequence": sequence}, given, own, out, name)(Console(quiet, json))
     if given.get("conditional"):
         raise InputError("--conditional: y cannot be given here. In Python: VAE(conditional=True).fit(X, y).")
     if resume is not None:
@@ -121,17 +131,33 @@ def _fit_target(target, given, own, out, name):
     """Return the training of a model that predicts a column, as a function of the console."""
     from aevb.cli.target import learn_target
 
-    taken = ("source", "test_fraction", "drop_columns")
-    for option, value in own.items():
-        if value is not None and option not in taken:
-            raise InputError(f"--{option.replace('_', '-')} cannot be combined with --target.")
-    source = own["source"]
-    if source is None:
-        raise InputError("Which data? Give a file, for example: aevb fit people.csv --target income")
-    share = 0.1 if own["test_fraction"] is None else own["test_fraction"]
+    source, share = _table(own, "--target", "aevb fit people.csv --target income")
     folder, command = out / _folder_name(name, source, out), shlex.join(["aevb", *sys.argv[1:]])
     options = {"share": share, "drop": own["drop_columns"] or ()}
     return lambda console: learn_target(given, source, target, folder, command, console, **options)
+
+
+def _fit_series(columns, given, own, out, name):
+    """Return the training of a model of sequences, as a function of the console."""
+    from aevb.cli.series import learn_series
+
+    source, share = _table(own, "--time and --sequence", "aevb fit series.csv --time t --sequence id")
+    folder, command = out / _folder_name(name, source, out), shlex.join(["aevb", *sys.argv[1:]])
+    if own["column"]:
+        given = {**given, "likelihood": with_kinds(given.get("likelihood", "auto"), own["column"])}
+    columns = {**columns, "drop": own["drop_columns"] or ()}
+    return lambda console: learn_series(given, source, columns, folder, command, console, share=share)
+
+
+def _table(own, what, example):
+    """Return the file of a table and the share of its rows that is held out; refuse options for other models."""
+    taken = ("source", "test_fraction", "drop_columns", *(("column",) if "--time" in what else ()))
+    for option, value in own.items():
+        if value is not None and option not in taken:
+            raise InputError(f"--{option.replace('_', '-')} cannot be combined with {what}.")
+    if own["source"] is None:
+        raise InputError(f"Which data? Give a file, for example: {example}")
+    return own["source"], 0.1 if own["test_fraction"] is None else own["test_fraction"]
 
 
 def _folder_name(name, source, out):

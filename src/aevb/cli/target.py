@@ -36,7 +36,7 @@ def learn_target(
     from aevb.settings import ESTIMATOR_SETTINGS
 
     with waiting("Reading the data"), console.notes():
-        frame = _read(source)
+        frame = read_table(source)
         values, reason = _target(frame, target, source)
     kind = VAEClassifier if values.dtype == object else VAERegressor
     known = ESTIMATOR_SETTINGS[kind.__name__]
@@ -87,13 +87,14 @@ def _metrics(estimator, rows, values) -> dict[str, Any]:
     }
 
 
-def _read(source):
+def read_table(source: str, option: str = "--target") -> Any:
+    """Return a file of a table as a frame; refuse other files, in a message about this option."""
     from aevb.data.frames import read_frame
     from aevb.data.own import WITH_LABEL_COLUMNS
     from aevb.data.tables import ending_of
 
     if not Path(source).is_file() or ending_of(Path(source)) not in WITH_LABEL_COLUMNS:
-        raise InputError(f"{source}: --target needs a {', '.join(WITH_LABEL_COLUMNS)} file, with a header.")
+        raise InputError(f"{source}: {option} needs a {', '.join(WITH_LABEL_COLUMNS)} file, with a header.")
     return read_frame(source)
 
 
@@ -158,7 +159,7 @@ def predict(
     check_output(output, ".csv")
     with waiting("Predicting"), console.notes():
         columns = _predictions(run, data, target, tables["data"]["drop_columns"], level)
-    _write(output, columns)
+    write_columns(output, columns)
     num_rows = len(next(iter(columns.values())))
     console.end(f"Wrote {num_rows:,} predictions to {output}", {"output": output, "rows": num_rows})
 
@@ -168,7 +169,7 @@ def _predictions(run, data, target, drop, level):
     from aevb.data.frames.parts import without_columns
 
     estimator = load(run / "model")
-    rows = without_columns(_read(data), (target, *drop))
+    rows = without_columns(read_table(data), (target, *drop))
     if hasattr(estimator, "classes_"):
         shares = estimator.predict_proba(rows)
         labels = estimator.classes_[shares.argmax(axis=1)]
@@ -177,7 +178,8 @@ def _predictions(run, data, target, drop, level):
     return {target: estimator.predict(rows), f"{target}_low": low, f"{target}_high": high}
 
 
-def _write(path, columns):
+def write_columns(path: Path, columns: dict[str, Any]) -> None:
+    """Write columns of equal lengths as a .csv file."""
     import csv
 
     from aevb.files import written_whole

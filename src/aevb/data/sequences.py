@@ -83,7 +83,7 @@ def read_sequences(X: Any, lengths: Any = None, times: Any = None, name: str = "
         raise WrongTypeError(f"{name}={shown(X)} are not sequences. Give {FORMS}.")
     if times is not None:
         found = found._replace(times=_read_times(times, found, name))
-    _check_times(found, name)
+    check_times(found, name)
     return found
 
 
@@ -203,7 +203,8 @@ def _numbers(times, name):
         raise WrongTypeError(f"{name}: the times are neither numbers nor dates, such as {shown(times[0])}.") from None
 
 
-def _check_times(found, name):
+def check_times(found: Sequences, name: str = "sequences") -> None:
+    """Refuse times that are not numbers, or do not increase within a sequence."""
     if found.times is None:
         return
     if not np.isfinite(found.times).all():
