@@ -85,7 +85,7 @@ def music_core_seconds(profile: str, folder: Path) -> float:
 
 def fitted(chorales: Chorales, profile: str, folder: Path, seed: int) -> SequenceVAE:
     """Return the model, trained as far as its checkpoints do not contain it."""
-    setting = PUBLISHED_SETTING | SETTINGS[profile] | {"patience": None}
+    setting: dict[str, Any] = PUBLISHED_SETTING | SETTINGS[profile] | {"patience": None}
     model = SequenceVAE(**setting, random_state=seed, progress=False)
     folder.mkdir(parents=True, exist_ok=True)
     return model.fit(chorales.train, validation_data=chorales.valid, checkpoint=folder / f"music-run-{seed}")
