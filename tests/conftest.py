@@ -50,7 +50,10 @@ def _shifted(function):
     return shifted
 
 
-LONG_EXAMPLES = {"aevb.report.report.write_report"}  # of docstrings, which cannot be marked where they are
+LONG_EXAMPLES = {
+    "aevb.report.report.write_report",
+    "aevb.vae.sequence.SequenceVAE",
+}  # of docstrings, which cannot be marked where they are
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks

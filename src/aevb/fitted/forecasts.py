@@ -27,7 +27,7 @@ class Forecast:
 
     Example:
         >>> forecast = Forecast(np.linspace(0, 1, 101).reshape(1, 101, 1, 1))
-        >>> forecast.mean.ravel().tolist(), forecast.interval(0.9).ravel().round(2).tolist()
+        >>> forecast.mean.ravel().round(2).tolist(), forecast.interval(0.9).ravel().round(2).tolist()
         ([0.5], [0.05, 0.95])
     """
 

@@ -184,6 +184,8 @@ def sequence_models(columns: Sequence[Column], shape: SequenceShape) -> tuple[Ge
     """Return the models of sequences with these columns, with all parameters zero.
 
     Example:
+        >>> import jax
+        >>> from aevb.models.datapoint import Datapoint
         >>> models = sequence_models([Column("x", "gaussian")], SequenceShape(2, recurrent_size=5))
         >>> generative, recognition = start_sequence_models(models, jax.random.key(0))
         >>> given = {"length": jnp.asarray(3.0), "elapsed": jnp.ones(4)}
