@@ -5,6 +5,10 @@ calibration" (2018). One density is compiled for all simulated data sets, whose 
 three models; a chi-squared test of 20 bins per variable, with a false-alarm rate of 1e-4 for each; seeds are fixed.
 """
 
+from functools import partial
+from typing import Any
+
+import jax
 import numpy as np
 import numpyro.distributions as dist
 import pytest
@@ -12,7 +16,7 @@ from numpyro.distributions import constraints
 from scipy.stats import chi2
 
 from aevb.models import LogJoint, describe
-from aevb.posterior.chains import run_chains
+from aevb.posterior.chains import NUM_CHAINS, make_round, rounds_of
 from aevb.posterior.density import Density
 from aevb.posterior.selection import Search
 from aevb.posterior.start import find_start
@@ -21,6 +25,7 @@ from aevb.posterior.weighing import resampled
 pytestmark = pytest.mark.slow
 
 NUM_SIMULATIONS, NUM_BINS, NUM_RANKED = 1000, 20, 99
+AT_ONCE = 50  # simulations whose chains move in one program
 
 
 def normal(v, x):
@@ -69,25 +74,61 @@ def ranks(case, family, refine=False, num=NUM_SIMULATIONS):
     """Return the ranks of the true values among draws, (simulations, numbers), from 0 to 99."""
     log_joint, simulate, variables = CASES[case]
     rng = np.random.default_rng(0)
-    density, found = None, []
-    for number in range(num):
-        truth, data = simulate(rng)
-        if density is None:
-            density = Density(LogJoint(log_joint), describe(variables), data, 1)
-        density.data = data
-        search = Search(density, density, find_start(density, rng), rng, 2000, lambda *_: None)
-        weighted = (search.choose()[0] if family == "auto" else search.fit(family)).weighted
-        if refine:
-            starts = weighted.points[resampled(weighted.weights, 8, rng)]
-            points = run_chains(density, weighted.q, starts, number, enough=600).points.reshape(-1, density.size)
-            points = points[rng.choice(len(points), NUM_RANKED, replace=False)]
-        elif family == "auto":
+    density: Any = None
+
+    def simulations():
+        nonlocal density
+        for number in range(num):
+            truth, data = simulate(rng)
+            if density is None:
+                density = Density(LogJoint(log_joint), describe(variables), data, 1)
+            density.data = data
+            search = Search(density, density, find_start(density, rng), rng, 2000, lambda *_: None)
+            yield number, truth, data, (search.choose()[0] if family == "auto" else search.fit(family)).weighted
+
+    def rank(truth, points):
+        draws = density.constrain(points)
+        return np.concatenate([np.ravel(np.sum(draws[name] < truth[name], axis=0)) for name in truth])
+
+    if refine:
+        return np.array([rank(truth, points) for truth, points in refined(simulations(), lambda: density, rng)])
+    found = []
+    for _, truth, _, weighted in simulations():
+        if family == "auto":
             points = weighted.points[resampled(weighted.weights, NUM_RANKED, rng)]
         else:
             points = weighted.q.draw(rng, NUM_RANKED)[0]
-        draws = density.constrain(points)
-        found.append(np.concatenate([np.ravel(np.sum(draws[name] < truth[name], axis=0)) for name in truth]))
+        found.append(rank(truth, points))
     return np.array(found)
+
+
+def refined(simulations, density, rng):
+    """Yield true values and draws of chains: those of many simulations take turns, all of them in one program."""
+    running, program = [], None
+    while True:
+        while len(running) < AT_ONCE and (new := next(simulations, None)) is not None:
+            number, truth, data, weighted = new
+            starts = weighted.points[resampled(weighted.weights, NUM_CHAINS, rng)]
+            rounds = rounds_of(density(), weighted.q, starts, number, enough=600)
+            running.append([rounds, next(rounds), truth, data])
+        if not running:
+            return
+        if program is None:
+            program = jax.jit(jax.vmap(partial(make_round, density())))
+        asked = [(now.positions, data, now.coordinates, now.key, now.step_size) for _, now, _, data in running]
+        asked += asked[:1] * (AT_ONCE - len(asked))  # one shape for all calls
+        with density().precision():
+            keys = jax.numpy.stack([one[3] for one in asked])
+            rest = jax.tree.map(lambda *parts: np.stack(parts), *[(*one[:3], one[4]) for one in asked])
+            results = jax.tree.map(np.asarray, program(*rest[:3], keys, rest[3]))
+        still = []
+        for place, (rounds, _, truth, data) in enumerate(running):
+            try:
+                still.append([rounds, rounds.send([part[place] for part in results]), truth, data])
+            except StopIteration as end:
+                points = end.value.points.reshape(-1, density().size)
+                yield truth, points[rng.choice(len(points), NUM_RANKED, replace=False)]
+        running = still
 
 
 def p_values(found):

@@ -3,15 +3,16 @@
 Hoffman and Gelman, "The No-U-Turn sampler" (2014); the transitions are BlackJAX's.
 """
 
+from collections.abc import Generator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from blackjax.mcmc import nuts
-from jax import lax
+from jax import Array, lax
 
 from aevb.distributions import reparameterize
 from aevb.inference.chains import effective_sample_size, r_hat
@@ -50,10 +51,43 @@ class Chains(NamedTuple):
         return found
 
 
-def run_chains(
-    density: Density, q, starts: np.ndarray, seed: int, watch=lambda share: None, enough: int = ENOUGH
-) -> Chains:
+class Round(NamedTuple):
+    """A round of transitions that chains ask for; see `make_round`."""
+
+    positions: np.ndarray  # (chains, D)
+    coordinates: Any  # mean, factor, a flow's module or None, and the flow's own mean and factor
+    key: Array
+    step_size: float
+
+
+def run_chains(density: Density, q, starts: np.ndarray, seed: int, watch=lambda share: None) -> Chains:
     """Run chains from draws of q until they agree and are worth enough draws, or for a fixed number of rounds.
+
+    Args:
+        density: The log density.
+        q: The posterior that defines the coordinates.
+        starts: Points to start from, at least as many as there are chains; for a flow, draws of it are used instead.
+        seed: Random seed.
+        watch: Called with the share of the work done.
+    """
+    if density.chain_program is None:
+        density.chain_program = jax.jit(partial(make_round, density))
+    rounds, found, done, total = rounds_of(density, q, starts, seed), None, 0, sum(TUNING_ROUNDS) + ROUNDS[0]
+    while True:
+        try:
+            now = rounds.send(found)
+        except StopIteration as end:
+            return end.value
+        with density.precision():
+            found = density.chain_program(now.positions, density.data, now.coordinates, now.key, now.step_size)
+        done += 1
+        watch(min(done / total, 0.99))
+
+
+def rounds_of(
+    density: Density, q, starts: np.ndarray, seed: int, enough: int = ENOUGH
+) -> Generator[Round, Any, Chains]:
+    """Yield the rounds of chains, which are sent their results, and return the chains.
 
     The chains move in the coordinates of q's noise: an affine map of the variables for a Gaussian or a Student t, and a
     learned one for a flow (Hoffman et al., "NeuTra-lizing bad geometry in Hamiltonian Monte Carlo using neural
@@ -62,36 +96,31 @@ def run_chains(
     Args:
         density: The log density.
         q: The posterior that defines the coordinates.
-        starts: Points to start from, at least as many as there are chains; for a flow, draws of it are used instead.
+        starts: Points to start from.
         seed: Random seed.
-        watch: Called with the share of the work done.
         enough: Effective draws of each variable after which to stop.
     """
     key, base, module = jax.random.key(seed), q.gaussian(), getattr(q, "module", None)
     D = len(base.mean)
+    outer = base.mean, np.diag(base.factor) if base.is_diagonal else base.factor
     if module is None:
-        mean, factor = base.mean, np.diag(base.factor) if base.is_diagonal else base.factor
+        mean, factor = outer
         whitened = np.linalg.solve(factor, (starts[:NUM_CHAINS] - mean).T).T
     else:
         mean, factor = np.zeros(D), np.eye(D)
         whitened = np.random.default_rng(seed).standard_normal((NUM_CHAINS, D))
-    tuning, done, total = _Tuning(), 0, sum(TUNING_ROUNDS) + ROUNDS[0]
-    if density.chain_program is None:  # kept for other data of the same shapes
-        density.chain_program = jax.jit(partial(_round, density))
-    run, outer = density.chain_program, (base.mean, np.diag(base.factor) if base.is_diagonal else base.factor)
+    tuning, done = _Tuning(), 0
 
     def one_round(w, factor, step):
         nonlocal done
-        with density.precision():
-            found = run(w, density.data, (mean, factor, module, outer), jax.random.fold_in(key, done), step)
+        found = yield Round(w, (mean, factor, module, outer), jax.random.fold_in(key, done), step)
         done += 1
-        watch(min(done / total, 0.99))
         return tuple(np.asarray(part, np.float64) for part in found)
 
     for group, num_rounds in enumerate(TUNING_ROUNDS):
         seen, divergent = [], 0.0
         for _ in range(num_rounds):
-            w, acceptance, bad = one_round(whitened, factor, tuning.step)
+            w, acceptance, bad = yield from one_round(whitened, factor, tuning.step)
             whitened, divergent = w[:, -1], bad.mean()
             tuning.update(acceptance)
             seen.append(w)
@@ -101,7 +130,7 @@ def run_chains(
             tuning.restart(CAREFUL if divergent > FEW_DIVERGENT else TARGET)
     step, draws, divergent = tuning.average, [], 0
     for number in range(ROUNDS[1]):
-        w, _, bad = one_round(whitened, factor, step)
+        w, _, bad = yield from one_round(whitened, factor, step)
         whitened, divergent = w[:, -1], divergent + int(bad.sum())
         draws.append(w)
         if number + 1 >= ROUNDS[0] and (number + 1) % 5 == 0:
@@ -146,7 +175,7 @@ def _shrunk_factor(draws):
     return np.linalg.cholesky((n * covariance + 5 * 1e-3 * np.eye(D)) / (n + 5))
 
 
-def _round(density, positions, data, coordinates, key, step_size):
+def make_round(density: Density, positions, data, coordinates, key, step_size):
     """Make a round of transitions of all chains; return positions (chains, T, D), acceptances and divergences."""
     mean, factor, module, (outer_mean, outer_factor) = coordinates
 
