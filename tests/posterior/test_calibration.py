@@ -17,10 +17,12 @@ from scipy.stats import chi2
 
 from aevb.models import LogJoint, describe
 from aevb.posterior.chains import NUM_CHAINS, make_round, rounds_of
+from aevb.posterior.curvature import polish
 from aevb.posterior.density import Density
+from aevb.posterior.gaussian import Gaussian
 from aevb.posterior.selection import Search
 from aevb.posterior.start import find_start
-from aevb.posterior.weighing import resampled
+from aevb.posterior.weighing import resampled, weigh
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +85,10 @@ def ranks(case, family, refine=False, num=NUM_SIMULATIONS):
             if density is None:
                 density = Density(LogJoint(log_joint), describe(variables), data, 1)
             density.data = data
+            if family == "laplace":
+                q = Gaussian(*polish(density, np.zeros(density.size))[:2])
+                yield number, truth, data, weigh(density, q, rng, 64)
+                continue
             search = Search(density, density, find_start(density, rng), rng, 2000, lambda *_: None)
             yield number, truth, data, (search.choose()[0] if family == "auto" else search.fit(family)).weighted
 
@@ -145,7 +151,8 @@ def test_weighted_draws_are_calibrated(case):
 
 @pytest.mark.parametrize("case", list(CASES))
 def test_chains_are_calibrated(case):
-    assert (p_values(ranks(case, "full-gaussian", refine=True)) > 1e-4).all()
+    """The chains start from the Gaussian at the mode: a better q would only make them start closer."""
+    assert (p_values(ranks(case, "laplace", refine=True)) > 1e-4).all()
 
 
 def test_the_narrowness_of_mean_field_is_seen():
