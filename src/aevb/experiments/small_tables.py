@@ -22,6 +22,7 @@ from aevb.files import written_whole
 from aevb.inference.baselines import fit_baselines
 from aevb.models.cross_validation import fitting_small_models
 from aevb.settings import Arguments
+from aevb.training.budget import AUTO, num_held_out
 from aevb.vae import VAE
 
 NUM_SEEDS = {"tiny": 1, "quick": 2, "standard": 10, "paper": 10}
@@ -65,7 +66,8 @@ def reproduce_small_tables(
         except ImportError as error:
             note(f"{name}: left out, needs the package {error.name}: pip install {error.name}")
             continue
-        default = Arguments().latent_dim_for("gaussian", train.shape[1])
+        num_rows = len(train) - num_held_out(len(train), AUTO)
+        default = Arguments().latent_dim_for("gaussian", train.shape[1], num_rows)
         for key, latent_dim in {name: TABLES[name].latent_dim, f"{name}, default J": default}.items():
             entry = found.setdefault(key, {**_about(name, train, test, latent_dim), "fits": []})
             for number in range(seed, seed + NUM_SEEDS[profile]):

@@ -6,6 +6,7 @@ from aevb.settings.table import OWN_PARTS, SETTINGS
 
 HIDDEN, TABLE_HIDDEN = (500,), (200, 200)  # widths by default, of matrices and of tables
 LATENT_DIM, TABLE_LATENT_DIM = 2, 10
+ROWS_PER_VARIABLE = 10  # at least
 NUM_WEIGHTED = 5  # draws of z per row
 
 
@@ -48,17 +49,20 @@ class Arguments:
         except TypeError:
             return (int(self.hidden),)
 
-    def latent_dim_for(self, likelihood: str, num_columns: int) -> Any:
+    def latent_dim_for(self, likelihood: str, num_columns: int, num_rows: int | None = None) -> Any:
         """Return J as given, "auto" too; by default, one per column up to ten for tables and real numbers, else 2.
 
+        Of few training rows there are at least ten per latent variable.
+
         Example:
-            >>> [Arguments().latent_dim_for(*of) for of in (("bernoulli", 784), ("gaussian", 5), ("table", 50))]
-            [2, 5, 10]
+            >>> [Arguments().latent_dim_for(*of) for of in (("bernoulli", 784), ("gaussian", 5), ("table", 50, 60))]
+            [2, 5, 6]
         """
         if self.latent_dim is not None:
             return self.latent_dim
         has_columns = likelihood in ("gaussian", "table") and not self.own_parts
-        return max(min(num_columns, TABLE_LATENT_DIM), LATENT_DIM) if has_columns else LATENT_DIM
+        most = TABLE_LATENT_DIM if num_rows is None else min(TABLE_LATENT_DIM, num_rows // ROWS_PER_VARIABLE)
+        return max(min(num_columns, most), LATENT_DIM) if has_columns else LATENT_DIM
 
     def num_samples_for(self, estimator: str) -> int:
         """Return L as given, or at least 5 if the importance-weighted bound was chosen automatically.

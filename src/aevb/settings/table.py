@@ -17,7 +17,7 @@ SETTINGS: dict[str, Setting] = {
         None,
         """
         J, number of latent variables. None: 2; for tables and matrices of real numbers 10, or as many as there are
-        columns if they are fewer. ``"auto"``: 1, 2, 4, 8, ... are tried, each
+        columns, or tens of training rows, if they are fewer. ``"auto"``: 1, 2, 4, 8, ... are tried, each
         for up to 2,000 steps and on the same held-out rows, until their bound stops improving by more than one
         standard error, or no more latent variables become active; the smallest J within two standard errors of
         the best is used, and training starts again with it. ``latent_dim_`` and ``latent_dim_search_`` contain

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jax import Array
 
+from aevb.settings.arguments import ROWS_PER_VARIABLE
 from aevb.training.budget import Budget
 from aevb.training.evaluation import Batches
 from aevb.training.feed import Feed, Resident, generator
@@ -22,7 +23,6 @@ from aevb.training.run import train_on
 from aevb.training.weights import weighted_mean
 
 SEARCH_STEPS = 2_000  # for each number tried: a fifth of what a whole run may take
-ROWS_PER_VARIABLE = 10
 NUM_STD_ERRORS = 2  # a smaller number may be this far below the best; one would be exceeded by chance once in six
 MAX_LATENT_DIM = 256
 

@@ -143,7 +143,8 @@ class Fitting:
 
     def _latent_dim(self, feed, checkpoints) -> tuple[int, list[dict]]:
         """Return J, as given or found by a search, and the rows of the search; a resumed run has searched before."""
-        latent_dim = self.arguments.latent_dim_for(self.data.reading.likelihood, self._design(1).data_dim)
+        facts = self.data.reading.likelihood, self._design(1).data_dim, feed.num_rows
+        latent_dim = self.arguments.latent_dim_for(*facts)
         if latent_dim != AUTO:
             return int(latent_dim), []
         saved = notes_of(checkpoints).get("search")
