@@ -14,6 +14,7 @@ from aevb.experiments.imputation import imputation_core_seconds, reproduce_imput
 from aevb.experiments.miwae import miwae_core_seconds, reproduce_miwae
 from aevb.experiments.music import music_core_seconds, reproduce_music
 from aevb.experiments.posteriors import posteriors_core_seconds, reproduce_posteriors
+from aevb.experiments.regression import regression_core_seconds, reproduce_regression
 from aevb.experiments.semi_supervised import reproduce_semi_supervised, semi_supervised_core_seconds
 from aevb.experiments.settings import Curve, curves_of, read
 from aevb.experiments.small_tables import reproduce_small_tables, small_tables_core_seconds
@@ -31,6 +32,7 @@ MAKERS: dict[str, Callable[..., list[Path]]] = {
     "posteriors": reproduce_posteriors,
     "music": reproduce_music,
     "semi-supervised": reproduce_semi_supervised,
+    "regression": reproduce_regression,
 }
 OTHER_WORK = {  # than curves
     "claims": claims_core_seconds,
@@ -43,6 +45,7 @@ OTHER_WORK = {  # than curves
     "posteriors": posteriors_core_seconds,
     "music": music_core_seconds,
     "semi-supervised": semi_supervised_core_seconds,
+    "regression": regression_core_seconds,
 }
 PARTS = (*FIGURES, *MAKERS)
 
