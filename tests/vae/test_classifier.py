@@ -102,6 +102,21 @@ def test_rows_without_labels_help(seed):
 
 
 @pytest.mark.thorough
+def test_many_classes(tmp_path):
+    """Of more than 50 labels, only some are summed over; 60 classes, each a pattern of bits; chance is 2%."""
+    generator = np.random.default_rng(0)
+    y = np.arange(1200) % 60
+    patterns = np.unpackbits(generator.permutation(256)[:60].astype(np.uint8)[:, None], axis=1)
+    rows = np.abs(np.c_[patterns, patterns][y] - 1.0 * (generator.random((1200, 16)) < 0.03))
+    few = np.where(np.arange(1200) < 360, y, -1)
+    setting = {"hidden": (32,), "latent_dim": 2, "learning_rate": 0.01, "max_epochs": 100, "progress": False}
+    model = VAEClassifier(**setting).fit(rows, few)
+    assert model.score(rows[360:], y[360:]) > 0.8  # seen: 0.94
+    again = load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict_proba(rows), model.predict_proba(rows))
+
+
+@pytest.mark.thorough
 def test_columns_that_are_left_out_are_named():
     frame = pd.DataFrame({"a": RNG.normal(size=600), "customer_id": [f"c{n:04}" for n in range(600)]})
     with pytest.warns(UserWarning, match="does not learn 1 of 2 columns: 'customer_id' is"):
@@ -177,6 +192,7 @@ def test_a_class_with_one_row_and_labels_that_are_not_known(fitted):
     [VAEClassifier(hidden=(), latent_dim=2, max_epochs=60, learning_rate=0.05, validation_fraction=0, progress=False)],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": "repeated rows are visited in another order",
+        "check_classifiers_classes": "-1 marks rows without a label, so y in {-1, 1} is refused",
     },
 )
 def test_scikit_learn_conventions(estimator, check):

@@ -1,5 +1,6 @@
 """From the arguments to initial models and a learner: the same for a new fit, for streams and for model files."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
@@ -34,6 +35,7 @@ from aevb.models import (
     with_classifier,
     with_labels,
 )
+from aevb.models.labels import MAX_SUMMED, NUM_SUMMED
 from aevb.models.linear_start import start_linear
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, SMALL, prior_precision
@@ -50,6 +52,13 @@ class Labels(NamedTuple):
     classification: float = 0.0
     visits: float = 1.0
     are_modeled: bool = True  # otherwise a classifier of codes is learned next to a model without labels
+
+    def learned_by(self, estimator: Callable[..., Any]) -> Callable:
+        """Return the estimator of rows with and without labels, from one of rows given their labels, or of rows."""
+        if not self.are_modeled:
+            return beside_label(estimator, self.classification, self.visits)
+        some = NUM_SUMMED if len(self.shares) > MAX_SUMMED else None
+        return marginal_label(estimator, self.classification, self.visits, some)
 
 
 @final
@@ -196,8 +205,7 @@ class Design:
         a, name = self.arguments, self.estimator(models, num_data)
         estimator = ESTIMATORS[name]
         if self.labels is not None:
-            learn = marginal_label if self.labels.are_modeled else beside_label
-            estimator = learn(with_terms(estimator), self.labels.classification, self.labels.visits)
+            estimator = self.labels.learned_by(with_terms(estimator))
         steps = self.annealing(num_data)
         learner = self.kind(
             skeleton=split(models).skeleton,

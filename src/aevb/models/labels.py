@@ -8,12 +8,16 @@ import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax import Array, lax
 
-from aevb.arrays import on_device
+from aevb.arrays import filled, on_device
+from aevb.distributions import Product, reparameterize
 from aevb.models.covariates import network_of
 from aevb.models.datapoint import Datapoint
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.recognition import RecognitionModel
 from aevb.networks import MLP, Network, initialize
+
+MAX_SUMMED = 50  # labels; of more, only the most probable are summed over
+NUM_SUMMED = 10  # of these
 
 
 class LabelModel(AbstractGenerativeModel):
@@ -101,6 +105,27 @@ class FeatureEncoder(eqx.Module):
         return self.label(lax.stop_gradient(self(x).mean))
 
 
+class SampledLabels(eqx.Module):
+    """A recognition model whose noise also draws a label, for sums over some of them only.
+
+    Args:
+        encoder: See :class:`LabelEncoder`.
+        num_labels: K.
+    """
+
+    encoder: LabelEncoder
+    num_labels: int = eqx.field(static=True)
+
+    def __call__(self, x: Any) -> dist.Distribution:
+        """Return q(z|x, y)."""
+        return self.encoder(x)
+
+    def noise(self, x: Any) -> Any:
+        """Return the distribution of the noise of z, and of that of the label."""
+        gumbel = dist.Gumbel(filled(self.num_labels, 0), filled(self.num_labels, 1), validate_args=False).to_event(1)
+        return Product({"z": reparameterize(self.encoder(x)).noise, "label": gumbel})
+
+
 def without_label(x: Any) -> Any:
     """Return a datapoint that is not conditioned on anything."""
     x = Datapoint.of(x)
@@ -137,4 +162,5 @@ def with_labels(models: tuple[Any, Any], shares: Any, key: Array, init: str = "g
     if hasattr(encoder, "conditional"):  # around it, the same reading of x
         label = eqx.tree_at(lambda part: part.conditional, encoder, label)
     prior = dist.Categorical(probs=on_device(shares), validate_args=False)
-    return LabelModel(generative, prior), RecognitionModel(LabelEncoder(encoder, label))
+    both = LabelEncoder(encoder, label)
+    return LabelModel(generative, prior), SampledLabels(both, K) if K > MAX_SUMMED else RecognitionModel(both)

@@ -181,7 +181,8 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
 
     def predict_proba(self, X):
         """Return q(y|x) for each row of X, (n, K), in the order of `classes_`."""
-        return labels.label_probabilities(self.model_, self._check_new_data(X))
+        rows = self._check_new_data(X)
+        return labels.label_probabilities(self.model_, rows)
 
     def predict(self, X):
         """Return the most probable label of each row of X, (n,)."""
