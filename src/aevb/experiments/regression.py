@@ -109,7 +109,7 @@ class _Prior(eqx.Module):
 def by_gaussian_network(split: Split, seed: int, **setting: Any) -> np.ndarray:
     """Return log p(y|x) of the test rows by a Gaussian whose mean and variance are a network of x."""
     mean, std = split.y.mean(), split.y.std()
-    size = np.count_nonzero(split.x.std(axis=0) > 0)
+    size = int(np.count_nonzero(split.x.std(axis=0) > 0))
     network = initialize(GaussianMLP(size, HIDDEN, 1, "gelu"), jax.random.key(seed))
     parts = {"encoder": _Prior(), "decoder": _WithoutLatents(network)}
     options = {"learning_rate": 0.005, "parameter_prior": None} | setting
