@@ -88,7 +88,7 @@ def test_features_that_are_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_rows_without_labels_help(seed):
-    """Of scikit-learn's digits with 100 labels; seen: 96.2% and a network of the same size 91.2%."""
+    """Of scikit-learn's digits with 100 labels; seen: 96.2% and a network of the same size 91.5%."""
     rows, y = load_digits(return_X_y=True)
     generator = np.random.default_rng(seed)
     known = np.concatenate([generator.choice(np.flatnonzero(y == c), 10, replace=False) for c in range(10)])
