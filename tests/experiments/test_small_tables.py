@@ -78,7 +78,7 @@ def test_a_table_whose_package_is_missing_is_left_out_and_named(fits, tmp_path, 
     assert "penguins: left out, needs the package palmerpenguins: pip install palmerpenguins" in notes.texts
     assert list(json.loads((tmp_path / "small-tables.json").read_text(encoding="utf-8"))["tables"]) == [
         "engel",
-        "engel, J = D",
+        "engel, default J",
     ]
 
 
