@@ -62,7 +62,8 @@ class QuantileNormal(LogScaleNormal):
         steps = _steps_of(self.scores, self.steps)
         if not steps.lower.size:
             return density
-        lower, upper = (jnp.asarray(ends, self.loc.dtype) for ends in steps)  # (d, S)
+        loc = jnp.asarray(self.loc)
+        lower, upper = (jnp.asarray(ends, loc.dtype) for ends in steps)  # (d, S)
         value = jnp.asarray(value)[..., None]
         is_here = (value > lower) & (value < upper)
         on_step = jnp.any(is_here, axis=-1)
@@ -71,7 +72,7 @@ class QuantileNormal(LogScaleNormal):
             for ends, default in ((lower, -1.0), (upper, 1.0))
         )
         inverse = jnp.exp(-self.log_scale)
-        mass = log_interval((a - self.loc) * inverse, (b - self.loc) * inverse)
+        mass = log_interval((a - loc) * inverse, (b - loc) * inverse)
         return jnp.where(on_step, mass - jnp.log(b - a), density)
 
     @property
@@ -94,8 +95,8 @@ class QuantileNormal(LogScaleNormal):
     def _moments(self):
         """E[T(u)] and E[T(u)²]: on each segment, T is linear in a normal variable between two ends."""
         segments = segments_of(self.scores, self.edges)
-        starts, origins, values, slopes = (jnp.asarray(part, self.loc.dtype) for part in segments)
-        mu, sigma = self.loc[..., None], self.scale[..., None]
+        mu, sigma = jnp.asarray(self.loc)[..., None], jnp.asarray(self.scale)[..., None]
+        starts, origins, values, slopes = (jnp.asarray(part, mu.dtype) for part in segments)
         ends = jnp.clip((starts - mu) / sigma, -FAR, FAR)  # (..., d, L), in standard deviations
         below = jnp.concatenate([ndtr(ends), jnp.ones_like(ends[..., :1])], axis=-1)
         heights = norm.pdf(ends)

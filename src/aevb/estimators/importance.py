@@ -37,10 +37,9 @@ def importance_terms(generative: GenerativeModel, recognition: RecognitionModel,
     """Return the same bound with the average of log p(x|z); the rest is no KL divergence, and no term of its own."""
     q, z = posterior_samples(recognition, x, epsilon)
     log_likelihoods = jax.vmap(lambda z: generative.log_likelihood(x, z))(z)
-    p = generative.latent_distribution(x)
-    return Terms(
-        _log_mean(log_likelihoods + jax.vmap(lambda z: p.log_prob(z) - q.log_prob(z))(z)), jnp.mean(log_likelihoods)
-    )
+    p: Any = generative.latent_distribution(x)
+    log_ratios = jax.vmap(lambda z: p.log_prob(z) - q.log_prob(z))(z)
+    return Terms(_log_mean(log_likelihoods + log_ratios), jnp.mean(log_likelihoods))
 
 
 def _log_mean(log_weights):

@@ -107,14 +107,14 @@ def _mean(holes, num_epochs, seed):
 def _nearest(holes, num_epochs, seed):
     from sklearn.impute import KNNImputer
 
-    return KNNImputer(n_neighbors=5).fit_transform(holes)
+    return np.asarray(KNNImputer(n_neighbors=5).fit_transform(holes))
 
 
 def _ridge(holes, num_epochs, seed):
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
-    return IterativeImputer(random_state=0).fit_transform(holes)
+    return np.asarray(IterativeImputer(random_state=0).fit_transform(holes))
 
 
 def _published_setting(holes, num_epochs, seed):
