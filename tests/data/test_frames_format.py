@@ -336,3 +336,20 @@ def test_new_numbers_have_the_decimals_and_the_range_of_the_data():
     assert table.decode(stored, like)["price"][1] > prices.max()  # an expectation is not rounded
     pd.testing.assert_frame_equal(table.decode(table.encode(frame)), frame, rtol=1e-14)
     assert (table.decode(table.encode(frame))["price"] == prices).all()
+
+
+def test_time_zones_with_an_underscore_are_dates():
+    """Some versions of narwhals do not know them."""
+    times = pd.Series(pd.date_range("2020-01-01", periods=40, freq="7h", tz="America/New_York"))
+    frame = pd.DataFrame({"time": times.where(times.index != 3), "size": np.arange(40) / 8})
+    table = TableFormat.learn(frame)
+    assert table.summary()[0].kind == "date"
+    pd.testing.assert_frame_equal(table.decode(table.encode(frame)), frame)
+
+
+def test_given_values_may_lie_outside_of_the_observed_range():
+    frame = pd.DataFrame({"power": np.arange(40.0) ** 2 + 10, "size": np.arange(40.0) / 7})
+    table = TableFormat.learn(frame)
+    rows = table.encode(pd.DataFrame({"power": [5000.0], "size": [90.0]}))
+    assert table.decode(rows)["power"].tolist() == [1531.0]
+    assert table.decode(rows, given={"power"})["power"].tolist() == [5000.0]

@@ -24,7 +24,7 @@ from aevb.persistence.models import _check_forms, _check_own
 RNG = np.random.default_rng(0)
 BINARY = (RNG.random((60, 6)) < [0.1, 0.9, 0.5, 0.2, 0.7, 0.4]).astype(np.float32)
 REAL = RNG.normal([5, -3, 0, 1, 2, 9], [0.1, 10, 1, 1, 2, 3], (60, 6))
-SMALL = {"hidden": (8,), "max_epochs": 2, "optimizer": "sgd", "progress": False}
+SMALL = {"latent_dim": 2, "hidden": (8,), "max_epochs": 2, "optimizer": "sgd", "progress": False}
 
 
 class Encoder(eqx.Module):

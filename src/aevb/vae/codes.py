@@ -182,4 +182,5 @@ class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEsti
         evidence = read_given(self.model_.format, given)
         found = tables.sample_given(self.model_, num_samples, evidence, random_state=random_state)
         tables.warn_about_evidence(found, given)
-        return self._as_rows(self.model_.format.with_holes(found.rows))
+        single = {str(name) for name, value in given.items() if not isinstance(value, tuple)}
+        return self.model_.format.decode(self.model_.format.with_holes(found.rows), given=single)

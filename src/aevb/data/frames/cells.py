@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import numbers
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ WORDS = {
 }
 LARGEST_WHOLE = 2**53  # the whole numbers up to this one are exact in float64
 _LARGEST = float(np.finfo(np.float32).max)
+_ZONED = re.compile(r"datetime64\[(?P<unit>\w+), (?P<zone>.+)\]")  # of pandas
 _NESTED = list | tuple | dict | set | np.ndarray
 
 
@@ -103,6 +105,9 @@ def read_cells(series: Any, name: str) -> Cells:
         return _empty(name, missing, Storage(EMPTY, kind, native))
     if dtype == nw.Boolean or dtype.is_numeric() or native.startswith("float"):  # older narwhals have no float16
         return _number_cells(series, name, missing, Storage(BOOLEAN if dtype == nw.Boolean else NUMBER, kind, native))
+    if zoned := _ZONED.fullmatch(native):  # also zones that some versions of narwhals do not know
+        naive = series.to_native().dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+        return _time_cells(naive, name, missing, Storage(DATE, "Datetime", native, zoned["unit"], zoned["zone"]))
     if isinstance(dtype, nw.Datetime | nw.Duration | nw.Date):
         unit, zone = getattr(dtype, "time_unit", "D"), getattr(dtype, "time_zone", None)
         group = DURATION if isinstance(dtype, nw.Duration) else DATE

@@ -133,7 +133,9 @@ class ColumnFormat:
             values = labels[codes]
             values[missing] = None
         else:
-            values = numbers_of(self.column, np.where(missing, 0.0, stored), self.low, self.high)
+            is_anywhere = is_observed and self.column.kind.has_cells
+            ends = (-np.inf, np.inf) if is_anywhere else (self.low, self.high)
+            values = numbers_of(self.column, np.where(missing, 0.0, stored), *ends)
             if self.is_whole or self.column.family in COUNTS:
                 values = np.rint(values) if is_observed else np.clip(np.rint(values), self.low, self.high)
             else:

@@ -1,7 +1,7 @@
 """How a table becomes a matrix of stored numbers, and the draws of a model become a table again."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -159,7 +159,9 @@ class TableFormat:
             )
         return matrix
 
-    def decode(self, matrix: np.ndarray, like: Any = None, keep_observed: bool = False) -> Any:
+    def decode(
+        self, matrix: np.ndarray, like: Any = None, keep_observed: bool = False, given: Collection[str] = ()
+    ) -> Any:
         """Return stored numbers (n, D) as a table: columns, data types, labels and order of the one learned from.
 
         Whole numbers, counts and dates are rounded and kept within the range that was observed; so are the other
@@ -171,6 +173,7 @@ class TableFormat:
             like: A table whose rows these are, or None. The result is of the same library, has its index, and the
                 columns that were left out are taken from it, if it has them. Of a matrix, they are NaN without it.
             keep_observed: Whether entries that are observed in `like` are returned as they are, for imputation.
+            given: Names of columns whose values the user gave, which may lie outside of the range observed.
         """
         matrix, num_columns = np.asarray(matrix, np.float64), self.matrix.num_columns
         if matrix.ndim != 2 or matrix.shape[1] != num_columns:
@@ -182,7 +185,8 @@ class TableFormat:
         entries: dict[str, Any] = {}
         for column, stored in zip(self.columns, matrix.T, strict=False):  # those of `modeled` are not part of a table
             kept = read_cells(series[column.name], column.name) if keep_observed and series else None
-            entries[column.name] = column.storage_of(kept), column.decode(stored, kept, is_new=like is None)
+            options = {"is_new": like is None, "is_observed": column.name in given}
+            entries[column.name] = column.storage_of(kept), column.decode(stored, kept, **options)
         entries |= {
             column.name: containers.native(series[column.name]) for column in self.left_out if column.name in series
         }
