@@ -40,7 +40,7 @@ class QuantileNormal(LogScaleNormal):
         >>> print(f"{2 * jnp.exp(p.log_prob(jnp.array([0.3])))[0]:.4f}")  # the probability of (0, 2)
         0.4772
         >>> print(f"{p.expectation[0]:.3f}")
-        1.534
+        1.390
     """
 
     pytree_aux_fields = ("scores", "edges", "steps")
