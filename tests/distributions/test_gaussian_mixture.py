@@ -42,6 +42,7 @@ def test_batches():
     np.testing.assert_allclose(stacked.mean[0], OURS.mean, rtol=1e-4)
 
 
+@pytest.mark.thorough
 def test_a_mixture_without_data_starts_with_unit_covariance():
     np.testing.assert_allclose(mixture_prior(3, 5)().covariance, np.eye(3), atol=1e-5)
     assert np.ptp(np.asarray(mixture_prior(1)().loc)) > 0.5

@@ -127,6 +127,7 @@ class Ignoring(eqx.Module):
         return dist.Normal(out[:1], jnp.exp(out[1:])).to_event(1)
 
 
+@pytest.mark.thorough
 def test_labels_without_information_give_the_same_gradients_known_or_not():
     parts = initialize((Ignoring(MLP(1, (4,), 2)), Ignoring(MLP(1, (4,), 2))), jax.random.key(0))
     uniform = LabelNetwork(MLP(1, (), 2))  # zeros
@@ -148,6 +149,7 @@ def test_labels_without_information_give_the_same_gradients_known_or_not():
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.thorough
 def test_a_classifier_beside_a_model_learns_from_labels_only_and_leaves_the_model_alone():
     """Its value is the bound plus alpha log q(y|x), and no gradient of that term reaches the encoder."""
     parts = initialize((Ignoring(MLP(1, (4,), 2)), Ignoring(MLP(1, (4,), 2))), jax.random.key(0))
@@ -205,6 +207,7 @@ def test_a_sum_over_some_labels_has_the_expectation_of_the_whole_sum():
     assert np.asarray(found[0]).std() > 0.01  # the rest is drawn
 
 
+@pytest.mark.thorough
 def test_a_sum_over_some_labels_is_the_same_if_the_label_is_known():
     pair = models(MEANS, np.ones((2, 1)), np.zeros(2))
     sampled = pair[0], SampledLabels(pair[1].encoder, 2)

@@ -120,6 +120,7 @@ EVIDENCE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [*list(EVIDENCE)[3:4], *(pytest.param(n, marks=pytest.mark.thorough) for n in EVIDENCE)]
 )
@@ -205,6 +206,7 @@ def test_surprise_of_an_entry_given_the_others(model, vae):
     assert ranking.contributions.loc[2].idxmax() == "age"
 
 
+@pytest.mark.thorough
 def test_contributions_do_not_depend_on_the_unit(model):
     """Densities of numbers do: in thousandths they are a thousandth as large."""
     in_thousandths = FRAME.assign(age=FRAME["age"] * 1000)

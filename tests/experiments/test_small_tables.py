@@ -68,6 +68,7 @@ def test_the_margin_is_over_factor_analysis_with_as_many_factors(fits, tmp_path)
     )
 
 
+@pytest.mark.thorough
 def test_a_table_whose_package_is_missing_is_left_out_and_named(fits, tmp_path, monkeypatch):
     def missing():
         raise ModuleNotFoundError("No module named 'palmerpenguins'", name="palmerpenguins")

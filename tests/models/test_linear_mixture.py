@@ -63,6 +63,7 @@ def test_weights_are_repeated_rows():
         np.testing.assert_allclose(weighted.log_prob(X).mean(), repeated.log_prob(X).mean(), atol=2e-2)
 
 
+@pytest.mark.thorough
 def test_cross_validation_chooses_a_mixture_only_where_there_is_one():
     assert len(fit_linear(X, 2, priors=BOTH).components.shares) >= 3
     gaussian = RNG.normal(size=(300, 2)) @ RNG.normal(size=(2, 4)) + 0.4 * RNG.normal(size=(300, 4))
@@ -96,6 +97,7 @@ def test_a_deep_model_starts_as_the_linear_mixture():
     assert gaps.mean() < 0.5
 
 
+@pytest.mark.thorough
 def test_one_component_is_the_exact_posterior():
     """With one component the start is a linear-Gaussian model: log p(x, z) - log q(z|x) is log p(x) for every z."""
     linear = fit_linear(X, 2)

@@ -263,6 +263,7 @@ def two_modes(v):
     return jax.scipy.special.logsumexp(apart, axis=0)
 
 
+@pytest.mark.thorough
 def test_paths_up_the_bound_avoid_the_spike_of_a_hierarchy():
     """Thirty groups far from 0: the density is infinite where the scale is 0; q must not start there.
 

@@ -186,6 +186,7 @@ def test_surprise_does_not_depend_on_units(vae):
     assert surprises(model, rows[7:8]).argmax() == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:at .* datapoints k-hat")  # the model is hardly trained
 def test_one_call_reports_a_table(vae, tmp_path, monkeypatch):
     monkeypatch.setattr("aevb.report.pictures.PICTURES", {})

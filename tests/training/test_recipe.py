@@ -227,6 +227,7 @@ def test_an_interrupted_refit_is_discarded_with_a_warning(short, monkeypatch):
     assert (vae.stopped_because_, vae.refit_epochs_) == ("interrupted", None)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("error")
 def test_a_default_run_resumes_with_another_max_epochs_and_without_a_false_warning(short, tmp_path):
     setting = {"hidden": (8,), "likelihood": "gaussian", "patience": None, "progress": False}

@@ -37,6 +37,7 @@ def fitted(checkpoint):
     return vae, printed.getvalue()
 
 
+@pytest.mark.thorough
 def test_one_factor_is_found(fitted):
     """Seed 0; the tests below have more factors and seeds."""
     vae, _ = fitted
@@ -78,6 +79,7 @@ def test_saved_and_pickled_models_keep_the_chosen_number(fitted, tmp_path):
         np.testing.assert_array_equal(again.transform(X[:5]), vae.transform(X[:5]))
 
 
+@pytest.mark.thorough
 def test_a_resumed_run_does_not_search_again(fitted, checkpoint, monkeypatch):
     vae, _ = fitted
     monkeypatch.setattr(fitting, "search_latent_dim", None)

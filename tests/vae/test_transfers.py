@@ -37,7 +37,7 @@ def transfers(monkeypatch):
     return counted
 
 
-@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])
+@pytest.mark.parametrize("likelihood", [pytest.param("gaussian", marks=pytest.mark.thorough), "bernoulli"])
 def test_no_array_goes_to_the_device_twice(transfers, likelihood):
     """The data, the held-out rows, their indices, and the order of each epoch."""
     data = X if likelihood == "gaussian" else (X > 0).astype(np.uint8)
