@@ -109,7 +109,11 @@ CLASSIFIER_SETTINGS: dict[str, Setting] = {
         low=0,
     ),
     "hidden": SETTINGS["hidden"],
-    "estimator": Setting("sgvb-b", "The bound that is learned from.", choices=("sgvb-b", "sgvb-a")),
+    "estimator": Setting(
+        "sgvb-b",
+        'The bound that is learned from; ``"auto"`` for that of `VAE`.',
+        choices=("auto", "sgvb-b", "sgvb-a"),
+    ),
     "num_samples": SETTINGS["num_samples"],
     **{name: SETTINGS[name] for name in _SHARED},
 }
