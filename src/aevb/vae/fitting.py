@@ -138,7 +138,8 @@ class Fitting:
         options: dict[str, Any] = {"is_judged": feed.held_out is not None, "may_repeat": may_repeat}
         options["epochs_per_row"] = notes_of(checkpoints).get("epochs_per_row")  # of a run that resumes
         budget = budget_for(steps, a.max_epochs, a.patience, **options)
-        facts = {"judges_start": a.init == AUTO, "warm_up": self._design(1).annealing(feed.num_data)}
+        design = self._design(1)  # the model of a table starts with independent columns, which need no judgement
+        facts = {"judges_start": a.init == AUTO and not design.columns, "warm_up": design.annealing(feed.num_data)}
         return budget._replace(patience=budget.patience._replace(**facts))
 
     def _latent_dim(self, feed, checkpoints) -> tuple[int, list[dict]]:
