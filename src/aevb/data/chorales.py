@@ -1,14 +1,12 @@
 """Bach's chorales in quarter notes, the version that sequence models are compared on."""
 
 import json
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from aevb.data import download
 from aevb.data.download import RemoteFile
-from aevb.data.tables import DataFileError
 
 FOLDER, NAME = "jsb_chorales", "jsb-chorales-quarter.json"  # below the cache or AEVB_DATA
 _COMMIT = "9a7f733ddb4ed91f48da64ac7f0f621c34aadd4d"
@@ -37,7 +35,7 @@ def load_chorales() -> Chorales:
     """
     path = download.find(FOLDER, NAME)
     if path is None:
-        path = download.fetch(FILE, _folder() / NAME)
+        path = download.fetch(FILE, download.writable_folder(FOLDER) / NAME)
     download.check(FILE, path)
     pitches = json.loads(path.read_text(encoding="utf-8"))
     return Chorales(*([piano_roll(steps) for steps in pitches[part]] for part in Chorales._fields))
@@ -54,12 +52,3 @@ def piano_roll(steps: list[list[int]]) -> np.ndarray:
     for row, pitches in zip(roll, steps, strict=True):
         row[np.asarray(pitches, int) - LOWEST] = 1
     return roll
-
-
-def _folder() -> Path:
-    folder = download.cache_folder() / FOLDER
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataFileError(f"{folder}: cannot write there ({error}). Set AEVB_CACHE to another folder.") from error
-    return folder

@@ -53,6 +53,20 @@ def cache_folder() -> Path:
     return user_cache_path("aevb", appauthor=False, opinion=False)
 
 
+def writable_folder(name: str) -> Path:
+    """Return the folder of this name for downloads, which is made if it does not exist.
+
+    Raises:
+        DataFileError: It cannot be written to.
+    """
+    folder = cache_folder() / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataFileError(f"{folder}: cannot write there ({error}). Set AEVB_CACHE to another folder.") from error
+    return folder
+
+
 def find(folder: str, name: str) -> Path | None:
     """Return the path of this file in the first folder that has it, or None."""
     return next((path for base in data_folders() if (path := base / folder / name).is_file()), None)

@@ -1,7 +1,6 @@
 """20 Newsgroups as counts of 1,995 words, the version that neural topic models are compared on."""
 
 import gzip
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,6 @@ from scipy import sparse
 
 from aevb.data import download
 from aevb.data.download import RemoteFile
-from aevb.data.tables import DataFileError
 
 FOLDER = "news20"  # below the cache or AEVB_DATA
 _COMMIT = "70091d4f1df37c7a7eb2995fbbffba36caed46aa"
@@ -67,15 +65,6 @@ def _text(name):
             return content.read()
     path = download.find(FOLDER, name)
     if path is None:
-        path = download.fetch(file, _folder() / name)
+        path = download.fetch(file, download.writable_folder(FOLDER) / name)
     download.check(file, path)
     return path.read_text(encoding="utf-8")
-
-
-def _folder() -> Path:
-    folder = download.cache_folder() / FOLDER
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataFileError(f"{folder}: cannot write there ({error}). Set AEVB_CACHE to another folder.") from error
-    return folder

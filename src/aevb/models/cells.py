@@ -79,10 +79,7 @@ def to_cells(x: np.ndarray, edges: tuple[float, ...], scale: float) -> np.ndarra
         >>> to_cells(np.array([2.0, -4.0, 9.0]), (0.0, 1.0, 5.0), scale=2.0).tolist()
         [1.25, -2.0, 4.0]
     """
-    bounds = np.asarray(edges)
-    starts, widths = _starts_and_widths(bounds, scale)
-    number = np.searchsorted(bounds, x, side="right")
-    return np.clip(number - 1, 0, len(bounds) - 1) + (x - starts[number]) / widths[number]
+    return interpolate(x, edges, np.arange(len(edges)), 1 / scale)
 
 
 def from_cells(u: np.ndarray, edges: tuple[float, ...], scale: float) -> np.ndarray:
@@ -92,15 +89,7 @@ def from_cells(u: np.ndarray, edges: tuple[float, ...], scale: float) -> np.ndar
         >>> from_cells(np.array([1.25, -2.0, 4.0]), (0.0, 1.0, 5.0), scale=2.0).tolist()
         [2.0, -4.0, 9.0]
     """
-    bounds = np.asarray(edges)
-    starts, widths = _starts_and_widths(bounds, scale)
-    cell = np.clip(np.floor(u), -1, len(bounds) - 1).astype(int)
-    return starts[cell + 1] + widths[cell + 1] * (u - np.maximum(cell, 0))
-
-
-def _starts_and_widths(bounds, scale):
-    """Return lower edges and widths of the lower tail, the cells and the upper tail; tails have the width `scale`."""
-    return np.concatenate([bounds[:1], bounds]), np.concatenate([[scale], np.diff(bounds), [scale]])
+    return interpolate(u, np.arange(len(edges)), edges, scale)
 
 
 def scores_of(log_shares: tuple[float, ...]) -> np.ndarray:
@@ -133,6 +122,6 @@ def shares(x: np.ndarray, edges: tuple[float, ...]) -> np.ndarray:
 def log_density(x: np.ndarray, edges: tuple[float, ...], probabilities: np.ndarray, scale: float) -> np.ndarray:
     """Return the log densities of numbers, given the probabilities of the lower tail, the cells and the upper tail."""
     bounds = np.asarray(edges)
-    number, (_, widths) = np.searchsorted(bounds, x, side="right"), _starts_and_widths(bounds, scale)
+    number, widths = np.searchsorted(bounds, x, side="right"), np.r_[scale, np.diff(bounds), scale]
     beyond = np.maximum(np.maximum(bounds[0] - x, x - bounds[-1]), 0) / scale
     return np.log(probabilities[number]) - np.log(widths[number]) - beyond

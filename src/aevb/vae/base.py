@@ -144,18 +144,19 @@ class ModelEstimator(SilentCopies, BaseEstimator):
                 "counterfactual, score_samples, score, log_likelihood, inverse_transform and sample, each with y."
             )
 
-    def _as_rows(self, values, like: Any = None, *, keep_observed: bool = False):
+    def _as_rows(self, values, like: Any = None, *, keep_observed: bool = False, given: Any = ()):
         """Return rows of the model as data: a frame if they are a table's, or if `set_output` asks for one.
 
         Args:
             values: (n, D).
             like: The data that they were computed from, whose index they have; None if there are none.
             keep_observed: Whether the entries that are observed in `like` are returned as they are.
+            given: Names of columns of a table whose values the user gave.
         """
         model = self.model_.of_data
         if not model.is_table:
             return as_output(self, values, like)
-        rows = model.format.decode(values, None if like is None else frame_of(like), keep_observed)
+        rows = model.format.decode(values, None if like is None else frame_of(like), keep_observed, given)
         return as_output(self, rows, like) if isinstance(rows, np.ndarray) else rows
 
     def _read_observed(self, X, options: dict, **allowed) -> np.ndarray:

@@ -183,4 +183,4 @@ class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEsti
         found = tables.sample_given(self.model_, num_samples, evidence, random_state=random_state)
         tables.warn_about_evidence(found, given)
         single = {str(name) for name, value in given.items() if not isinstance(value, tuple)}
-        return self.model_.format.decode(self.model_.format.with_holes(found.rows), given=single)
+        return self._as_rows(self.model_.format.with_holes(found.rows), given=single)
