@@ -92,6 +92,7 @@ def test_rows_of_a_table_can_be_conditioned_too():
     assert list(vae.sample(2, y=1).columns) == ["a", "b"]
     assert np.isfinite(vae.log_likelihood(frame[:3], LABELS[:3], num_samples=50).values).all()
     assert list(vae.counterfactual(frame[:2], LABELS[:2], 0).columns) == ["a", "b"]
+    assert not vae.impute(frame[:20], LABELS[:20]).isna().any().any()
 
 
 @pytest.mark.thorough
@@ -112,7 +113,8 @@ def test_rows_without_weight_take_their_labels_with_them():
         (lambda vae: vae.sample(3, y=np.nan), "has missing entries"),
         (lambda vae: vae.transform(ROWS), "Give y"),
         (lambda vae: vae.score(ROWS, LABELS[:10]), "y has 10 rows, but X has 300"),
-        (lambda vae: vae.impute(ROWS), "not available for a conditional model"),
+        (lambda vae: vae.impute(ROWS), "Give y"),
+        (lambda vae: vae.denoise(ROWS), "not available for a conditional model"),
         (lambda vae: vae.manifold(), "not available for a conditional model"),
         (lambda vae: VAE(**SMALL).fit(ROWS), "Give y"),
         (lambda vae: VAE(**SMALL).fit(ROWS, LABELS[:10]), "y has 10 rows, but X has 300"),

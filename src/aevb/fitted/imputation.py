@@ -12,6 +12,7 @@ from aevb.fitted.model import FittedModel
 from aevb.inference.importance import DEFENSIVE, propose_pool
 from aevb.models import BayesianGenerativeModel, Datapoint
 from aevb.models.compilation import compiled
+from aevb.models.generative import conditions
 from aevb.tasks.conditional import Completion, in_batches
 from aevb.tasks.observations import Missing
 from aevb.tasks.observed_models import observed_models
@@ -22,7 +23,7 @@ NUM_SAMPLES = 250  # of z for each row with missing entries
 
 def impute(
     model: FittedModel,
-    X: np.ndarray,
+    X: Any,
     *,
     num_draws: int = 0,
     num_samples: int | None = None,
@@ -40,7 +41,7 @@ def impute(
 
     Args:
         model: A model of a table.
-        X: The rows.
+        X: The rows, or a datapoint of them and the features of what they are conditioned on.
         num_draws: Number of draws of the rows to return with the expectation.
         num_samples: L; None for 250.
         random_state: As in scikit-learn; None for the model's own.
@@ -52,6 +53,7 @@ def impute(
     check_parameter("num_draws", num_draws, kind=int, low=0)
     if num_samples is not None:
         check_parameter("num_samples", num_samples, kind=int, low=1)
+    X, _, given = Datapoint.of(X)
     has_holes, is_missing = np.isnan(X).any(axis=1), np.isnan(X)
     mean = np.array(X, np.float64)
     found = Completion(mean, np.zeros_like(mean), np.repeat(mean[None], num_draws, axis=0))
@@ -65,7 +67,8 @@ def impute(
         def of_batch(x, keys):
             return _complete(models, x, keys, **options)
 
-        guess, std, draws = in_batches(of_batch, X[has_holes], model.key(random_state), bar.update)
+        rows = X[has_holes] if given is None else Datapoint(X[has_holes], given=given[has_holes])
+        guess, std, draws = in_batches(of_batch, rows, model.key(random_state), bar.update)
     holes = is_missing[has_holes]
     mean[has_holes] = np.where(holes, guess, X[has_holes])
     found.std[has_holes] = np.where(holes, std, 0)
@@ -83,26 +86,30 @@ def _complete(models, x, keys, *, num_samples, num_draws, encodes_missing):
     def of_row(row):
         y, key = row
         key_pool, key_choice, key_x = jax.random.split(key, 3)
-        x = Datapoint(jnp.where(jnp.isnan(y), 0, y), ~jnp.isnan(y)) if encodes_missing else y
+        values, _, given = Datapoint.of(y)
+        is_missing, x = jnp.isnan(values), y
+        if encodes_missing:
+            x = Datapoint(jnp.where(is_missing, 0, values), ~is_missing, given)
+        about = conditions(y)
 
         def of_member(member):
-            pair = (member, recognition) if encodes_missing else observed_models((member, recognition), Missing())
+            pair = (member, recognition) if encodes_missing else observed_models((member, recognition), Missing(), y)
             q = None if pair[1] is None else pair[1](x)
             z, log_weights = propose_pool(pair[0], q, x, key_pool, num_samples, DEFENSIVE)
-            return z, log_weights, *jax.vmap(lambda z: _moments(member.decoder(z)))(z)
+            return z, log_weights, *jax.vmap(lambda z: _moments(member.decoder(z, *about)))(z)
 
         z, log_weights, *of_draws = _joined(_of_members(of_member, whole))
         weights = jax.nn.softmax(log_weights)
         statistics, mean, second = (jnp.tensordot(weights, values, 1) for values in of_draws)
         second = second + jnp.tensordot(weights, (of_draws[1] - mean) ** 2, 1)
         decoder: Any = whole.mean.decoder if isinstance(whole, BayesianGenerativeModel) else whole.decoder
-        guess = decoder(z[0]).row_from_statistics(statistics)
+        guess = decoder(z[0], *about).row_from_statistics(statistics)
         if not num_draws:  # which take most of the time to compile
             return guess, jnp.sqrt(second), guess[None]
         chosen = jax.random.categorical(key_choice, log_weights, shape=(num_draws,))
         keys = jax.random.split(key_x, num_draws)
         draws = _of_members(
-            lambda member: jax.vmap(lambda z, key: member.decoder(z).sample(key))(z[chosen], keys), whole
+            lambda member: jax.vmap(lambda z, key: member.decoder(z, *about).sample(key))(z[chosen], keys), whole
         )
         return guess, jnp.sqrt(second), draws[chosen // num_samples, jnp.arange(num_draws)]
 

@@ -9,8 +9,8 @@ from aevb import tasks
 from aevb.errors import shown
 from aevb.fitted import imputation
 from aevb.fitted.coding import reconstruct, sample
-from aevb.fitted.model import FittedModel
-from aevb.models import LIKELIHOODS
+from aevb.fitted.model import FittedModel, covariates_of
+from aevb.models import LIKELIHOODS, Datapoint
 from aevb.tasks.conditional import Completion
 from aevb.tasks.levels import dispersion, of_levels
 from aevb.tasks.restoration import check_level
@@ -20,12 +20,12 @@ from aevb.training.progress import ShareDone
 NUM_MEASURED = 128  # rows whose grey levels are compared with the decoder's means
 
 
-def impute(model: FittedModel, X: np.ndarray, *, random_state: Any = None, progress: bool = False, **options):
+def impute(model: FittedModel, X: Any, *, random_state: Any = None, progress: bool = False, **options):
     """Fill in the missing values (NaN) of X (n, D); the observed ones stay as they are.
 
     Args:
         model: The model.
-        X: The rows.
+        X: The rows, or a datapoint of them and of what they are conditioned on.
         random_state: As in scikit-learn; None for the model's own.
         progress: Whether to show a progress bar.
         options: How z is sampled, and ``num_draws``; see :func:`aevb.tasks.complete`.
@@ -33,11 +33,14 @@ def impute(model: FittedModel, X: np.ndarray, *, random_state: Any = None, progr
     Returns:
         :class:`aevb.tasks.Completion`.
     """
+    X, _, given = Datapoint.of(X)
+    features = None if given is None else covariates_of(model.given)(given, np)[0]  # what networks read of it
     if model.is_table:
-        return imputation.impute(model, X, random_state=random_state, progress=progress, **options)
+        rows = X if features is None else Datapoint(X, given=features)
+        return imputation.impute(model, rows, random_state=random_state, progress=progress, **options)
     is_missing, dtype = np.isnan(X), result_type(model, X)
     with ShareDone(progress, "imputing") as bar:
-        x, key = model.format.store(X)[0], model.key(random_state)
+        x, key = Datapoint(X, given=features).with_values(model.format.store(X)[0]), model.key(random_state)
         found = tasks.impute(model.generative, model.encoder, x, key, progress=bar.update, **options)
 
     def finished(values):

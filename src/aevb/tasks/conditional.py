@@ -15,12 +15,12 @@ import numpy as np
 from jax import Array, lax
 
 from aevb.arguments import check_parameter
-from aevb.arrays import on_device, row_keys
+from aevb.arrays import num_rows, on_device, row_keys
 from aevb.models import GenerativeModel, RecognitionModel, has_real_support
 from aevb.models.compilation import compiled
 from aevb.tasks.latent_posterior import NEED_AN_ENCODER, SAMPLERS
 from aevb.tasks.observations import Observation
-from aevb.tasks.observed_models import condition
+from aevb.tasks.observed_models import x_given
 
 BATCHES = (8, 64)  # rows in one compiled call: few shapes, few compilations
 NUM_SAMPLES = {"hmc": 25, "importance": 50, "gibbs": 100, "metropolis-within-gibbs": 100}  # per chain
@@ -49,7 +49,7 @@ def complete(
     generative: GenerativeModel,
     recognition: RecognitionModel | None,
     observation: Observation,
-    y: Array | np.ndarray,
+    y: Any,
     key: Array,
     *,
     progress: Callable[[float], None] | None = None,
@@ -63,7 +63,7 @@ def complete(
         generative: p(z) p(x|z), with a decoder whose variables are independent given z.
         recognition: q(z|x), which provides starting points, or None.
         observation: p(y|x), see :mod:`aevb.tasks.observations`.
-        y: The observations, (n, d).
+        y: The observations, (n, d); or a datapoint of them and of what the rows are conditioned on.
         key: Random key; each row's own key is a function of it and of the row.
         progress: Called now and then with the fraction of the work done.
         options: Options of :func:`sampling_options`: ``method``, ``num_draws``, ``num_samples``, ...
@@ -88,7 +88,7 @@ def latent_means(
     generative: GenerativeModel,
     recognition: RecognitionModel | None,
     observation: Observation,
-    y: Array | np.ndarray,
+    y: Any,
     key: Array,
     *,
     progress: Callable[[float], None] | None = None,
@@ -149,8 +149,8 @@ NUM_MODELS = 2  # leading parameters of `sampling_options` that are not options
 
 
 def in_batches(
-    function: Callable[[Array, Array], Any],
-    y: Array | np.ndarray,
+    function: Callable[[Any, Array], Any],
+    y: Any,
     key: Array,
     progress: Callable[[float], None] | None = None,
 ) -> Any:
@@ -158,23 +158,25 @@ def in_batches(
 
     Args:
         function: Function of rows (N, d) and their keys (N,); it returns a pytree of arrays with leading axis N.
-        y: The rows.
+        y: The rows, or a tree of them.
         key: Random key; each row's own key is a function of it and of the row, not of its position or the other rows.
         progress: Called after each batch with the fraction of the rows done.
     """
-    y = np.asarray(y)
-    batch_size = BATCHES[0] if len(y) <= BATCHES[0] else BATCHES[-1]
+    y = jax.tree.map(np.asarray, y)
+    num, dtype = num_rows(y), jnp.result_type(float)
+    batch_size = BATCHES[0] if num <= BATCHES[0] else BATCHES[-1]
     found: Any = None
-    for start in range(0, len(y), batch_size):
-        stop = min(start + batch_size, len(y))
-        rows = on_device(y[np.resize(np.arange(start, stop), batch_size)].astype(jnp.result_type(float)))
+    for start in range(0, num, batch_size):
+        stop = min(start + batch_size, num)
+        places = np.resize(np.arange(start, stop), batch_size)
+        rows = jax.tree.map(lambda array, places=places: on_device(array[places].astype(dtype)), y)
         part = function(rows, row_keys(key, rows))
         if found is None:
-            found = jax.tree.map(lambda array: np.empty((len(y), *array.shape[1:]), array.dtype), part)
+            found = jax.tree.map(lambda array: np.empty((num, *array.shape[1:]), array.dtype), part)
         for whole, values in zip(jax.tree.leaves(found), jax.tree.leaves(part), strict=True):
             whole[start:stop] = np.asarray(values)[: stop - start]
         if progress is not None:
-            progress(stop / len(y))
+            progress(stop / num)
     return found
 
 
@@ -187,7 +189,7 @@ def _complete(model, y, keys, *, method, num_draws, **options):
     z = jnp.moveaxis(z, 2, 1).reshape(S * C, N, J)
 
     def conditions(z, keys):
-        return jax.vmap(lambda z, y, key: condition(observation, generative.decoder(z), y, key))(z, y, keys)
+        return jax.vmap(lambda z, y, key: x_given(generative, observation, y, z, key))(z, y, keys)
 
     def add(total, z):
         x = conditions(z, keys)

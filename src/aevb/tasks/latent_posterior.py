@@ -7,7 +7,9 @@ import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
-from aevb.tasks.observed_models import condition, first_guess, observed_models
+from aevb.arrays import num_rows
+from aevb.models import Datapoint
+from aevb.tasks.observed_models import first_guess, observed_models, x_given
 
 POOL_SIZE = 2000  # proposals of importance sampling
 NUM_STARTS = 256  # proposals from which chains start
@@ -18,7 +20,7 @@ def by_hmc(models, observation, y, keys, *, num_samples, num_chains, num_tuning,
     from aevb.inference import hmc  # BlackJAX is slow to import
     from aevb.inference.harmonic import first_positions
 
-    observed = observed_models(models, observation)
+    observed = observed_models(models, observation, y)
     log_density = Partial(_log_joint, observed[0])
     pool = (NUM_STARTS, num_chains)
     starts, step_sizes = lax.map(lambda row: first_positions(observed, row[0], row[1], *pool), (y, keys))  # (N, C, J)
@@ -27,7 +29,7 @@ def by_hmc(models, observation, y, keys, *, num_samples, num_chains, num_tuning,
         log_density,
         hmc.init(starts.reshape(N * C, J), jnp.repeat(step_sizes, C)),
         _chain_keys(keys, 1, C).reshape(-1),
-        jnp.repeat(y, C, axis=0),
+        jax.tree.map(lambda rows: jnp.repeat(rows, C, axis=0), y),
         num_tuning=num_tuning,
         num_samples=num_samples,
         num_chains=num_chains,
@@ -43,7 +45,7 @@ def by_importance(models, observation, y, keys, *, num_samples, num_chains, **_)
 
     from aevb.inference.importance import propose_pool
 
-    observed, encoder = observed_models(models, observation)
+    observed, encoder = observed_models(models, observation, y)
 
     def of_row(row):
         y, key = row
@@ -54,7 +56,7 @@ def by_importance(models, observation, y, keys, *, num_samples, num_chains, **_)
         return pool[jax.random.permutation(key_order, chosen)]
 
     z = lax.map(of_row, (y, keys))  # (N, S * C, J)
-    return jnp.moveaxis(z.reshape(len(y), num_samples, num_chains, -1), 1, 0)
+    return jnp.moveaxis(z.reshape(num_rows(y), num_samples, num_chains, -1), 1, 0)
 
 
 def by_gibbs(models, observation, y, keys, *, num_samples, num_chains, num_tuning, corrected=False, **_):
@@ -76,18 +78,20 @@ def by_gibbs(models, observation, y, keys, *, num_samples, num_chains, num_tunin
             x, z = state
             t, key = inputs
             key_z, key_x, key_accept = jax.random.split(key, 3)
-            q = recognition(x)
+            row = Datapoint.of(y).with_values(x)
+            q = recognition(row)
             proposal = q.sample(key_z)
             if corrected:
-                log_ratio = _log_ratio(generative, q, x, proposal) - _log_ratio(generative, q, x, z)
+                log_ratio = _log_ratio(generative, q, row, proposal) - _log_ratio(generative, q, row, z)
                 is_accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
                 proposal = jnp.where(is_accepted | (t < num_free), proposal, z)
-            x = condition(observation, generative.decoder(proposal), y, key_x).draw
+            x = x_given(generative, observation, y, proposal, key_x).draw
             return (x.astype(state[0].dtype), proposal), proposal
 
         x = first_guess(generative, observation, y, key_start)
         steps = jnp.arange(num_tuning + num_samples), jax.random.split(key_steps, num_tuning + num_samples)
-        return lax.scan(step, (x, recognition(x).sample(key_start)), steps)[1][num_tuning:]  # (S, J)
+        z = recognition(Datapoint.of(y).with_values(x)).sample(key_start)
+        return lax.scan(step, (x, z), steps)[1][num_tuning:]  # (S, J)
 
     z = jax.vmap(lambda y, keys: jax.vmap(lambda key: of_chain(y, key))(keys))(y, _chain_keys(keys, 0, num_chains))
     return jnp.moveaxis(z, 2, 0)  # (N, C, S, J) -> (S, N, C, J)
@@ -104,7 +108,8 @@ def by_metropolis_within_gibbs(models, observation, y, keys, **options):
     return by_gibbs(models, observation, y, keys, corrected=True, **options)
 
 
-# Name -> function of (models, observation, y (N, d), keys (N,)) that returns samples (S, N, C, J).
+# Name -> function of (models, observation, y, keys (N,)) that returns samples (S, N, C, J). y is (N, d), or a datapoint
+# of such rows and what they are conditioned on.
 SAMPLERS: dict[str, Callable] = {
     "hmc": by_hmc,
     "importance": by_importance,

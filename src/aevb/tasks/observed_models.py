@@ -9,7 +9,8 @@ import jax
 from jax import Array, lax
 from numpyro.distributions import Distribution, Independent, MixtureSameFamily
 
-from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models import Datapoint, GenerativeModel, RecognitionModel
+from aevb.models.generative import conditions
 from aevb.tasks.observations import Conditional, Observation
 
 NUM_GUESSES, NUM_PRIOR_DRAWS = 10, 32
@@ -18,12 +19,12 @@ NUM_GUESSES, NUM_PRIOR_DRAWS = 10, 32
 class ObservedDecoder(eqx.Module):
     """p(y|z): the decoder seen through an observation. Inference that needs p(x|z) then works with p(y|z)."""
 
-    decoder: Callable[[Array], Distribution]
+    decoder: Callable[..., Distribution]
     observation: Observation
 
-    def __call__(self, z: Array) -> "Observed":
-        """Return p(y|z)."""
-        return Observed(self.decoder(z), self.observation)
+    def __call__(self, z: Array, *given: Any) -> "Observed":
+        """Return p(y|z), given what x is conditioned on, if anything."""
+        return Observed(self.decoder(z, *given), self.observation)
 
 
 class Observed(NamedTuple):
@@ -49,29 +50,44 @@ class GuessingEncoder(eqx.Module):
     recognition: RecognitionModel
     observation: Observation
 
-    def __call__(self, y: Array) -> Distribution:
+    def __call__(self, y: Any) -> Distribution:
         """Return q(z|x) at the guess."""
         key = jax.random.key(0)  # not used by the means
         x = first_guess(self.generative, self.observation, y, key)
 
+        def encode(x):
+            return self.recognition(Datapoint.of(y).with_values(x))
+
         def improve(_, x):
-            return condition(self.observation, self.generative.decoder(self.recognition(x).mean), y, key).mean
+            return x_given(self.generative, self.observation, y, encode(x).mean, key).mean
 
-        return self.recognition(lax.fori_loop(0, NUM_GUESSES, improve, x))
+        return encode(lax.fori_loop(0, NUM_GUESSES, improve, x))
 
 
-def first_guess(generative: GenerativeModel, observation: Observation, y: Array, key: Array) -> Array:
+def x_given(generative: GenerativeModel, observation: Observation, y: Any, z: Array, key: Array) -> Conditional:
+    """Return p(x|y, z) for one y, an array or a datapoint that says what x is conditioned on."""
+    return condition(observation, generative.decoder(z, *conditions(y)), Datapoint.of(y).values, key)
+
+
+def first_guess(generative: GenerativeModel, observation: Observation, y: Any, key: Array) -> Array:
     """Return the average of E[x|y, z] over draws of z from the prior."""
-    z = generative.latent_distribution().sample(key, (NUM_PRIOR_DRAWS,))
-    return jax.vmap(lambda z: condition(observation, generative.decoder(z), y, key).mean)(z).mean(0)
+    z = generative.latent_distribution(y).sample(key, (NUM_PRIOR_DRAWS,))
+    return jax.vmap(lambda z: x_given(generative, observation, y, z, key).mean)(z).mean(0)
 
 
-def observed_models(models, observation: Observation) -> tuple[GenerativeModel, Any]:
-    """Return p(z) p(y|z) and, if there is an encoder, an approximate q(z|y)."""
+def observed_models(models, observation: Observation, y: Any = None) -> tuple[GenerativeModel, Any]:
+    """Return p(z) p(y|z) and, if there is an encoder, an approximate q(z|y).
+
+    Args:
+        models: p(z) p(x|z), and q(z|x) or None.
+        observation: p(y|x).
+        y: The observations; needed if they are conditioned on something, since p(z) may then depend on it.
+    """
     generative, recognition = models
     encoder = None if recognition is None else RecognitionModel(GuessingEncoder(generative, recognition, observation))
     observed: Any = ObservedDecoder(generative.decoder, observation)
-    return GenerativeModel(generative.latent_distribution(), observed), encoder
+    prior = generative.prior if conditions(y) else generative.latent_distribution()
+    return GenerativeModel(prior, observed), encoder
 
 
 def log_likelihood(observation: Observation, p: Distribution, y: Array) -> Array:

@@ -3,6 +3,8 @@
 Paper: §2.1.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +13,7 @@ from jax import Array, lax
 from aevb.arguments import check_parameter
 from aevb.arrays import row_keys
 from aevb.errors import shown
-from aevb.models import GenerativeModel, RecognitionModel
+from aevb.models import Datapoint, GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
 from aevb.tasks.conditional import NUM_TUNING, Completion, complete, sampling_options
 from aevb.tasks.latent_posterior import SAMPLERS
@@ -26,7 +28,7 @@ GREY_LEVELS = 255
 
 
 def impute(
-    generative: GenerativeModel, recognition: RecognitionModel | None, x: np.ndarray, key: Array, **options
+    generative: GenerativeModel, recognition: RecognitionModel | None, x: Any, key: Array, **options
 ) -> Completion:
     """Estimate the missing values of x (n, D), which are NaN, from the observed ones.
 
@@ -35,21 +37,23 @@ def impute(
     Args:
         generative: p(z) p(x|z).
         recognition: q(z|x), or None.
-        x: (n, D).
+        x: (n, D), or a datapoint of such rows and what they are conditioned on.
         key: Random key.
         options: Options of :func:`aevb.tasks.conditional.complete`.
 
     Paper: §2.1.
     """
-    has_holes = np.isnan(x).any(axis=1)
+    values = Datapoint.of(x).values
+    has_holes = np.isnan(values).any(axis=1)
     if has_holes.all():
         return complete(generative, recognition, Missing(), x, key, **options)
     progress = options.pop("progress", None)
     num_draws = sampling_options(generative, recognition, **options)["num_draws"]
-    mean = np.array(x, jnp.result_type(float))
+    mean = np.array(values, jnp.result_type(float))
     found = Completion(mean, np.zeros_like(mean), np.repeat(mean[None], num_draws, axis=0))
     if has_holes.any():
-        part = complete(generative, recognition, Missing(), x[has_holes], key, progress=progress, **options)
+        rows = jax.tree.map(lambda array: array[has_holes], x)
+        part = complete(generative, recognition, Missing(), rows, key, progress=progress, **options)
         found.mean[has_holes], found.std[has_holes] = part.mean, part.std
         found.draws[:, has_holes] = part.draws
     return found

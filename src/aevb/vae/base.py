@@ -141,7 +141,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         if self.model_.given is not None:
             raise ValueError(
                 f"{task}: not available for a conditional model. Available are transform, posterior, reconstruct, "
-                "counterfactual, score_samples, score, log_likelihood, inverse_transform and sample, each with y."
+                "counterfactual, impute, score_samples, score, log_likelihood, inverse_transform, sample, all with y."
             )
 
     def _as_rows(self, values, like: Any = None, *, keep_observed: bool = False, given: Any = ()):
@@ -161,7 +161,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
 
     def _read_observed(self, X, options: dict, **allowed) -> np.ndarray:
         """Return X as numbers, with grey levels in [0, 1], after checking the observed values and the options."""
-        self._refuse_given("impute, denoise and the like")
+        check_is_fitted(self)
         if self.model_.is_table:
             check_options("impute", options, imputation.impute, first=2)
             return self._check_new_data(X)

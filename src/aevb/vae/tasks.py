@@ -12,6 +12,7 @@ from aevb.data.reading import read_array
 from aevb.fitted import latent_space, restoration
 from aevb.fitted.likelihoods import Ranking, ranking
 from aevb.fitted.surprise import surprises
+from aevb.models import Datapoint
 from aevb.tasks.conditional import NUM_MODELS, Completion, sampling_options
 from aevb.tasks.latent_space import Traversal, check_path_options
 from aevb.tasks.restoration import NOISES
@@ -29,13 +30,15 @@ class TaskMethods(ScoreMethods):
 
     # ---- x from part of it, or from a noisy x ------------------------------------------------------------------------
 
-    def impute(self, X, *, num_draws=0, random_state=None, **options) -> Any:
+    def impute(self, X, y=None, *, num_draws=0, random_state=None, **options) -> Any:
         """Fill in the missing values of X, which are NaN, with their posterior expectation given the observed ones.
 
         Only rows with missing values are sampled, in batches; if there are none, a warning says so.
 
         Args:
             X: (n, D) with NaN.
+            y: What the rows are conditioned on, of a conditional model, for each row or the same for all; ignored
+                otherwise.
             num_draws: If not 0, the number of draws of X to return with the expectation.
             random_state: As in scikit-learn; None for the model's own.
             options: How z is sampled: ``method`` is ``"hmc"`` (z given the observed values), ``"gibbs"`` (z and the
@@ -49,8 +52,10 @@ class TaskMethods(ScoreMethods):
             "bounded" columns it is that of the logarithm and of the log odds, and of dates in days.
         """
         given, X = X, self._read_observed(X, options, may_miss=True)
+        condition = self._read_given(y, len(X))
+        rows = X if condition is None else Datapoint(X, given=condition)
         options |= {"num_draws": num_draws, "random_state": random_state, "progress": self._shows_progress}
-        found = restoration.impute(self.model_, X, **options)
+        found = restoration.impute(self.model_, rows, **options)
         if not np.isnan(X).any():
             warnings.warn(NOTHING_MISSING, UserWarning, stacklevel=2)
         return self._hand_back(found, num_draws, given, keep_observed=True)
@@ -75,6 +80,7 @@ class TaskMethods(ScoreMethods):
             (n, D), or with `num_draws` a :class:`aevb.tasks.Completion`.
         """
         check_parameter("noise", noise, choices=NOISES)
+        self._refuse_given("denoise")
         self._check_matrix("denoise")
         given, X = X, self._read_observed(X, options, any_range=noise == "gaussian")
         options |= {"num_draws": num_draws, "random_state": random_state, "progress": self._shows_progress}
