@@ -21,13 +21,14 @@ from aevb.experiments.result_file import ResultFile, markdown_table, stored_resu
 from aevb.experiments.settings import PROFILES, Watch
 from aevb.models import GaussianMLP, standard_normal
 from aevb.networks import initialize
+from aevb.training.budget import prior_precision
 from aevb.vae import VAE, VAERegressor
 
 FOLDER = "uci_regression"  # below AEVB_DATA
 NUM_SAMPLES = 1000  # of z per row, in the estimate of log p(y|x)
 NUM_SPLITS = {"tiny": 1, "quick": 1, "standard": 5, "paper": 20}
 MAX_EPOCHS: dict[str, Any] = {"tiny": 2}
-HIDDEN = (100,)
+HIDDEN = (50, 50)
 CORE_SECONDS = 40.0  # for one fit and its evaluation, about
 
 
@@ -112,7 +113,8 @@ def by_gaussian_network(split: Split, seed: int, **setting: Any) -> np.ndarray:
     size = int(np.count_nonzero(split.x.std(axis=0) > 0))
     network = initialize(GaussianMLP(size, HIDDEN, 1, "gelu"), jax.random.key(seed))
     parts = {"encoder": _Prior(), "decoder": _WithoutLatents(network)}
-    options = {"learning_rate": 0.005, "parameter_prior": None} | setting
+    precision = prior_precision(len(split.y), "auto", is_standardized=True)  # as that of the regressor
+    options = {"learning_rate": 0.005, "parameter_prior": precision} | setting
     model = VAE(1, conditional=True, **parts, random_state=seed, progress=False, **options)
     model.fit(((split.y - mean) / std)[:, None], split.x)
     found = model.score_samples(((split.test_y - mean) / std)[:, None], split.test_x)

@@ -12,6 +12,7 @@ from aevb.learners.protocol import LearnerState
 from aevb.models import split
 from aevb.models.sequence import SequenceShape, sequence_models, start_sequence_models
 from aevb.settings import Arguments
+from aevb.training.budget import prior_precision
 
 
 @final
@@ -66,7 +67,7 @@ class SequenceDesign:
             estimator=ESTIMATORS[a.estimator],
             num_samples=a.num_samples,
             optimizer=optimizer_of(a),
-            parameter_prior=0.0 if a.parameter_prior is None or num_data is None else 1.0,
+            parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=False),
             annealing=a.kl_annealing,
         )
         return learner, learner.init(models, learning_rate or 0.0, key)

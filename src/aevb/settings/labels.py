@@ -48,8 +48,11 @@ REGRESSOR_SETTINGS: dict[str, Setting] = {
     ),
     "hidden": replace(
         SETTINGS["hidden"],
-        default=(100,),
-        help="Widths of the hidden layers, or the width of a single one; the encoder has them in reverse order.",
+        default=(50, 50),
+        help="""
+        Widths of the hidden layers, or the width of a single one; the encoder has them in reverse order. Several
+        branches of y need two layers: one cannot step from one to the next steeply enough.
+        """,
     ),
     "estimator": replace(
         SETTINGS["estimator"],
@@ -65,10 +68,9 @@ REGRESSOR_SETTINGS: dict[str, Setting] = {
     "learning_rate": replace(SETTINGS["learning_rate"], default=0.005, help="Of the optimizer."),
     "parameter_prior": replace(
         SETTINGS["parameter_prior"],
-        default=None,
         help="""
-        None for maximum likelihood, ``"normal"`` for MAP estimation with the prior N(0, I) on all parameters,
-        ``"auto"`` for N(0, I), or a variance of 0.1 with fewer than 1,000 rows.
+        ``"auto"`` for MAP estimation with the prior N(0, I) on all parameters, or a variance of 0.1 with fewer than
+        1,000 rows; ``"normal"`` for N(0, I), None for maximum likelihood, or a number, the precision.
         """,
     ),
 }

@@ -88,7 +88,10 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
     "parameter_prior": replace(
         SETTINGS["parameter_prior"],
         default=None,
-        help='None for maximum likelihood, ``"normal"`` for MAP estimation with the prior N(0, I) on all parameters.',
+        help="""
+        None for maximum likelihood, ``"normal"`` for MAP estimation with the prior N(0, I) on all parameters, or a
+        number, the precision of the prior.
+        """,
         choices=("normal", None),
     ),
     **{name: SETTINGS[name] for name in _SHARED},

@@ -231,10 +231,13 @@ SETTINGS: dict[str, Setting] = {
         "auto",
         """
         ``"normal"`` for MAP estimation with the prior N(0, I) on all parameters, ``None`` for maximum
-        likelihood, ``"auto"`` for N(0, I), or a variance of 0.1 with fewer than 1,000 rows of real numbers.
-        Full VB has the prior N(0, I) on the decoder's weights, and none on the encoder's.
+        likelihood, ``"auto"`` for N(0, I), or a variance of 0.1 with fewer than 1,000 rows of real numbers. Or
+        a number, the precision of a prior N(0, I / precision). Full VB has the prior N(0, I) on the decoder's
+        weights, and none on the encoder's.
         """,
+        float,
         choices=("auto", "normal", None),
+        above=0,
     ),
     "prior": Setting(
         None,

@@ -79,8 +79,10 @@ def num_held_out(num_rows: int, fraction: float | str, most: int | None = None) 
     return min(chosen, most) if num_rows >= MIN_ROWS else 0
 
 
-def prior_precision(num_rows: float | None, prior: str | None, *, is_standardized: bool) -> float:
+def prior_precision(num_rows: float | None, prior: str | float | None, *, is_standardized: bool) -> float:
     """Return the precision of the parameters' prior: 1, or 10 with few rows; 0 without a prior, or if N is unknown.
+
+    A number is the precision itself.
 
     The narrower prior is for standardized columns: the logits of binary columns need larger weights.
 
@@ -92,6 +94,8 @@ def prior_precision(num_rows: float | None, prior: str | None, *, is_standardize
     """
     if prior is None or num_rows is None:
         return 0.0
+    if not isinstance(prior, str):
+        return float(prior)
     return SMALL_PRECISION if prior == AUTO and is_standardized and num_rows < SMALL else 1.0
 
 

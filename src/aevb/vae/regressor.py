@@ -62,7 +62,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         *,
         likelihood="gaussian",
         conditional_prior=True,
-        hidden=(100,),
+        hidden=(50, 50),
         estimator="importance",
         num_samples=10,
         activation="gelu",
@@ -73,7 +73,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         max_epochs="auto",
         validation_fraction="auto",
         patience="auto",
-        parameter_prior=None,
+        parameter_prior="auto",
         random_state=0,
         progress=True,
     ):
