@@ -24,7 +24,7 @@ def log_density(x, y):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return VAERegressor(hidden=(30,), max_epochs=300, progress=False).fit(X, Y)
+    return VAERegressor(hidden=(30,), max_epochs=300, parameter_prior=None, progress=False).fit(X, Y)
 
 
 @pytest.mark.thorough
@@ -124,7 +124,17 @@ def test_targets_that_are_refused(y, message):
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [VAERegressor(hidden=(), max_epochs=60, learning_rate=0.05, num_samples=2, validation_fraction=0, progress=False)],
+    [
+        VAERegressor(
+            hidden=(),
+            max_epochs=60,
+            learning_rate=0.05,
+            num_samples=2,
+            validation_fraction=0,
+            parameter_prior=None,
+            progress=False,
+        )
+    ],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": "repeated rows are visited in another order",
     },

@@ -34,7 +34,8 @@ def impute(model: FittedModel, X: Any, *, random_state: Any = None, progress: bo
         :class:`aevb.tasks.Completion`.
     """
     X, _, given = Datapoint.of(X)
-    features = None if given is None else covariates_of(model.given)(given, np)[0]  # what networks read of it
+    reader = covariates_of(model.given)
+    features = None if reader is None else reader(given, np)[0]  # what networks read of it
     if model.is_table:
         rows = X if features is None else Datapoint(X, given=features)
         return imputation.impute(model, rows, random_state=random_state, progress=progress, **options)
