@@ -30,7 +30,7 @@ TINY = ["digits", "--latent-dim", "2", "--hidden", "10", "--quiet"]
 @pytest.fixture(autouse=True)
 def _few_pictures(monkeypatch):
     monkeypatch.setattr("aevb.report.report.write_results", lambda *_, **__: {"epochs": 0, "training_seconds": 0})
-    monkeypatch.setattr("aevb.cli.learn._say_numbers", lambda *_: None)
+    monkeypatch.setattr("aevb.cli.learn.say_numbers", lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

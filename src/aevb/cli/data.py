@@ -1,5 +1,7 @@
 """`aevb data`: list and download data sets."""
 
+from typing import Any
+
 import cyclopts
 
 from aevb.cli.console import Console, Json
@@ -73,3 +75,32 @@ class downloads:  # noqa: N801
 
     def __exit__(self, *_) -> None:
         self._bar.stop()
+
+
+def load_data(settings: Any, likelihood: Any) -> Any:
+    """Load the data of a run: rows, or sequences.
+
+    Args:
+        settings: `DataSettings` or `SeriesSettings`.
+        likelihood: Of the model.
+    """
+    from aevb.data.run_data import prepare
+    from aevb.data.series import SeriesSettings, prepare_series
+
+    if isinstance(settings, SeriesSettings):
+        return prepare_series(settings)
+    with downloads() as report:
+        return prepare(settings, report, likelihood)
+
+
+def estimator_for(table: dict[str, Any]) -> str:
+    """Return the estimator for the data in the table [data] of a `config.toml`: a column of time means sequences."""
+    return "SequenceVAE" if {"time", "sequence"} & set(table) else "VAE"
+
+
+def settings_of(table: dict[str, Any]) -> Any:
+    """Return the settings in such a table."""
+    from aevb.data.data_settings import DataSettings
+    from aevb.data.series import SeriesSettings
+
+    return (SeriesSettings if estimator_for(table) == "SequenceVAE" else DataSettings).of(table)

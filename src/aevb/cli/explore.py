@@ -28,13 +28,14 @@ def explore(
     """Create explorer.html, one file that contains the model, and open it in the browser.
 
     Drag through the latent plane, draw something to see q(z|x) and the bound, erase a part to see it completed. Of a
-    table, set some columns to see what the model expects of the others. The file needs no server and no network, so it
-    can be shared by mail.
+    table, set some columns to see what the model expects of the others. Of sequences, move through time: observed and
+    expected values, forecasts, and the path of the states. The file needs no server and no network, so it can be shared
+    by mail.
 
     Args:
         run: Folder of the run.
         output: Where the page goes; by default explorer.html in the run folder.
-        rows: Number of datapoints in the page; by default up to 2,000.
+        rows: Number of datapoints in the page; by default up to 2,000, or 20 sequences.
         open_page: Whether to open the page.
         quiet: Print only where the results are.
         json: Print one JSON object.
@@ -43,13 +44,14 @@ def explore(
     path = run / NAME if output is None else output
     if output is not None:
         check_output(output, ".html")
-    opened = open_run(run)
+    opened = open_run(run, of=("VAE", "SequenceVAE"))
     with waiting("Creating the page"), console.notes():
         from aevb.explorer import write_page
         from aevb.explorer.model import check_explorable
         from aevb.report.link import link_explorer
 
-        check_explorable(opened.vae.model_)  # before the data are loaded
+        if opened.data.estimator == "VAE":
+            check_explorable(opened.vae.model_)  # before the data are loaded
         write_page(path, opened.vae, opened.load_data(), name=run.resolve().name, max_rows=rows)
         if output is None:
             link_explorer(run)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Group, Parameter
 
 from aevb.cli.console import Console, InputError, Json, Quiet
+from aevb.cli.data import estimator_for, settings_of
 from aevb.cli.kinds import with_kinds
 from aevb.cli.learn import learn
 from aevb.cli.options import model_options, settings
@@ -102,19 +103,19 @@ def fit(
         return _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)(
             Console(quiet, json)
         )
-    if time is not None or sequence is not None:
-        own = {**own, "column": column, "config": config, "resume": resume}
-        return _fit_series({"time": time, "sequence": sequence}, given, own, out, name)(Console(quiet, json))
     if given.get("conditional"):
         raise InputError("--conditional: y cannot be given here. In Python: VAE(conditional=True).fit(X, y).")
     if resume is not None:
-        _check_alone({**own, "column": column, "config": config, "name": name, **given, "max_epochs": None})
+        others = {"time": time, "sequence": sequence, "column": column, "config": config, "name": name}
+        _check_alone({**own, **others, **given, "max_epochs": None})
         config = config_of(resume)
     tables = read_config(config) if config else {}
-    chosen = _named(config, settings, given, tables.get("model", {}))
+    table = tables.get("data", {}) | _given({"time": time, "sequence": sequence})
+    own = _of_sequences(own) if estimator_for(table) == "SequenceVAE" else own
+    chosen = _named(config, settings, given, tables.get("model", {}), estimator_for(table))
     if column:
         chosen["likelihood"] = with_kinds(chosen["likelihood"], column)
-    source = _data_settings(own, tables.get("data", {}), chosen["random_state"], config)
+    source = _data_settings(own, table, chosen["random_state"], config)
     command = shlex.join(["aevb", *sys.argv[1:]]) if Path(sys.argv[0]).name in ("aevb", "__main__.py") else "aevb fit"
     if resume is not None:
         folder, command = resume, tables.get("run", {}).get("command", command)
@@ -131,32 +132,32 @@ def _fit_target(target, given, own, out, name):
     """Return the training of a model that predicts a column, as a function of the console."""
     from aevb.cli.target import learn_target
 
-    source, share = _table(own, "--target", "aevb fit people.csv --target income")
+    source, share = _table(own)
     folder, command = out / _folder_name(name, source, out), shlex.join(["aevb", *sys.argv[1:]])
     options = {"share": share, "drop": own["drop_columns"] or ()}
     return lambda console: learn_target(given, source, target, folder, command, console, **options)
 
 
-def _fit_series(columns, given, own, out, name):
-    """Return the training of a model of sequences, as a function of the console."""
-    from aevb.cli.series import learn_series
-
-    source, share = _table(own, "--time and --sequence", "aevb fit series.csv --time t --sequence id")
-    folder, command = out / _folder_name(name, source, out), shlex.join(["aevb", *sys.argv[1:]])
-    if own["column"]:
-        given = {**given, "likelihood": with_kinds(given.get("likelihood", "auto"), own["column"])}
-    columns = {**columns, "drop": own["drop_columns"] or ()}
-    return lambda console: learn_series(given, source, columns, folder, command, console, share=share)
+def _of_sequences(own):
+    """Return the settings of data that sequences have; refuse the others."""
+    allowed = ("source", "test_fraction", "drop_columns")
+    for option in _given(own):
+        if option not in allowed:
+            raise InputError(f"--{option.replace('_', '-')} cannot be combined with --time and --sequence.")
+    return {option: own[option] for option in allowed}
 
 
-def _table(own, what, example):
+def _given(options):
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _table(own):
     """Return the file of a table and the share of its rows that is held out; refuse options for other models."""
-    taken = ("source", "test_fraction", "drop_columns", *(("column",) if "--time" in what else ()))
-    for option, value in own.items():
-        if value is not None and option not in taken:
-            raise InputError(f"--{option.replace('_', '-')} cannot be combined with {what}.")
+    for option in _given(own):
+        if option not in ("source", "test_fraction", "drop_columns"):
+            raise InputError(f"--{option.replace('_', '-')} cannot be combined with --target.")
     if own["source"] is None:
-        raise InputError(f"Which data? Give a file, for example: {example}")
+        raise InputError("Which data? Give a file, for example: aevb fit people.csv --target income")
     return own["source"], 0.1 if own["test_fraction"] is None else own["test_fraction"]
 
 
@@ -189,18 +190,19 @@ def _check_alone(given):
 
 def _data_settings(given, config, random_state, path):
     """Return the data's settings: what was given, else what the config says, else the defaults."""
-    from aevb.data.run_data import DataSettings
-
     seed = random_state if isinstance(random_state, int) and random_state >= 0 else 0  # VAE refuses those
-    chosen = {"seed": seed, **config, **{name: value for name, value in given.items() if value is not None}}
+    chosen = {"seed": seed, **config, **_given(given)}
     if "source" not in chosen:
-        raise InputError("Which data? Give a name (see `aevb data list`) or a file, for example: aevb fit digits")
-    return _named(path, DataSettings.of, chosen)
+        example = "series.csv --time t --sequence id" if "time" in chosen or "sequence" in chosen else "digits"
+        raise InputError(f"Which data? Give a name (see `aevb data list`) or a file, for example: aevb fit {example}")
+    return _named(path, settings_of, chosen)
 
 
 def _named(path, function, *arguments):
     """Call a function; its errors name the file."""
     try:
         return function(*arguments)
+    except InputError:  # about an option
+        raise
     except ValueError as error:
         raise InputError(f"{path}: {error}" if path else str(error)) from None

@@ -1,9 +1,8 @@
 """From settings to a run folder: what `aevb fit` and `aevb demo` share."""
 
-import logging
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +11,13 @@ from aevb.cli.console import Console, InputError, shell
 from aevb.cli.interruptions import one_interruption
 from aevb.cli.options import written
 from aevb.cli.output import check_folder
+from aevb.cli.said import choices_said, say_numbers
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, new_run_folder, write_config
 
 if TYPE_CHECKING:
-    from aevb.data.run_data import DataSettings
+    from aevb.data.data_settings import DataSettings
+    from aevb.data.series import SeriesSettings
 
 _FILES = {
     "model/": "the model, for aevb.load",
@@ -28,16 +29,11 @@ _FILES = {
     "explorer.html": "interactive page of the model",
     "report.html": "the report, with all of this",
 }
-_ENDINGS = {
-    "converged": ", until the held-out bound stopped improving",
-    "interrupted": ", then interrupted",
-    "diverged": ", then the loss diverged",
-}
 
 
 def learn(
     model: dict,
-    data: "DataSettings",
+    data: "DataSettings | SeriesSettings",
     output: Path,
     command: str,
     console: Console,
@@ -49,8 +45,8 @@ def learn(
     """Train a model and write its run folder.
 
     Args:
-        model: Arguments of `VAE`.
-        data: Which data.
+        model: Arguments of the estimator.
+        data: Which data; they say which estimator.
         output: Folder for the results; the next free one of -2, -3, ... if it is not empty.
         command: The command line.
         console: How to print.
@@ -69,17 +65,14 @@ def learn(
     if find_spec("matplotlib") is None:
         raise InputError("The report needs Matplotlib: pip install 'aevb[demo]'")
     with waiting("Loading JAX and the data"), console.notes():
-        from aevb import VAE
-        from aevb.cli.data import downloads
-        from aevb.data.run_data import prepare
+        import aevb
+        from aevb.cli.data import load_data
         from aevb.training.checkpoint import keep_last, locked, samples_saved
 
-        vae = VAE(**model, progress=console.shows_progress)
+        vae = getattr(aevb, data.estimator)(**model, progress=console.shows_progress)
         vae._check_parameters()
-        with downloads() as report:
-            run_data = prepare(data, report, vae.likelihood)
-    num_learn = run_data.num_train + (0 if run_data.valid is None else len(run_data.valid))
-    console.say(f"{run_data.dataset.title}: {num_learn:,} for training, {len(run_data.test):,} held out.")
+        run_data = load_data(data, vae.likelihood)
+    console.say(run_data.summary)
     num_seen = samples_saved(output / CHECKPOINTS) if resumes else 0
     if resumes:
         _check_resumable(output, num_seen, checkpoint_every)
@@ -96,9 +89,8 @@ def learn(
     try:
         # First, because resuming starts from it, and because a full or read-only disk fails here.
         with locked(folder / CHECKPOINTS) if resumes else nullcontext():
-            told = {"command": command, "columns": list(run_data.dataset.columns or ())}
-            polarity = "light" if run_data.dataset.light_on_dark else "ink"  # decided once: all pictures follow it
-            table = data.written() | ({"polarity": polarity} if run_data.dataset.image_shape else {})
+            told = {"command": command, "columns": list(run_data.columns)}
+            table = data.written() | run_data.decided  # once: all pictures follow it
             write_config(folder, {"run": told, "data": table, "model": written(model)})
         with one_interruption() as interruptions:
             _fit_and_save(vae, run_data, folder, saving, console, interruptions)
@@ -116,7 +108,7 @@ def learn(
         console.say(
             "The run had already converged; nothing changed. To use a larger --patience, start a new run with --config."
         )
-    _say_numbers(console, metrics, vae, time.perf_counter() - start)
+    say_numbers(console, metrics, vae, time.perf_counter() - start)
     for name, what in _FILES.items():
         if not name.endswith(("/", ".html")) or (folder / name).exists():
             console.say(f"  {name:14} {what}")
@@ -142,8 +134,8 @@ def _check_resumable(folder, num_seen, checkpoint_every):
 def _fit_and_save(vae, run_data, folder, saving, console, interruptions):
     """Train and save the model, in another folder if its own cannot be written, and also after Ctrl-C."""
     try:
-        with console.notes(), _choices_said(console):
-            vae.fit(run_data.learn, validation_data=run_data.valid, **saving)
+        with console.notes(), choices_said(console):
+            vae.fit(**run_data.arguments, **saving)
         with interruptions.saving():
             vae.save(folder / "model")
     except BaseException as error:
@@ -217,63 +209,3 @@ def _leave_nothing(folder) -> bool:
             checkpoints.rmdir()
         folder.rmdir()
     return True
-
-
-_HINTS = {  # what can be done about the choices that `fit` makes
-    "aevb.likelihood": " --likelihood sets another.",
-    "aevb.table": "\nTo choose another kind: --column NAME=KIND (see aevb fit --help).",
-}
-
-
-@contextmanager
-def _choices_said(console):
-    """Print which likelihood, or which kinds of columns, `fit` chooses, and why, as soon as it has decided."""
-    with ExitStack() as stack:
-        for name, hint in _HINTS.items():
-            stack.enter_context(_said(logging.getLogger(name), hint, console))
-        yield
-
-
-@contextmanager
-def _said(logger, hint, console):
-    """Print the messages of a logger, each with a hint."""
-    handler = logging.Handler()
-    handler.emit = lambda record: console.say(record.getMessage() + hint)
-    level = logger.level
-    logger.setLevel(logging.INFO)
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-
-
-def _say_numbers(console, metrics, vae, seconds):
-    from aevb.report.judgement import written
-    from aevb.report.page import number_of_digits, ranking
-
-    title, entries = ranking(metrics)
-    digits = number_of_digits(metrics)
-    numbers = [written(entry["value"], digits) for entry in entries]
-    console.say(f"\n{title}:")
-    for number, entry in zip(numbers, entries, strict=True):
-        error = "" if entry["std_error"] is None else f" (± {written(entry['std_error'], digits)})"
-        console.say(f"  {number:>{max(8, *map(len, numbers))}}  {entry['words']}{error}")
-    if metrics["likelihood"] == "bernoulli" and "(grey data)" in title:
-        console.say(
-            "A grey level counts as the probability that its pixel is on. Compare these numbers\n"
-            "only with others for grey levels, not with those for binarized data."
-        )
-    units = metrics["active_units"]
-    ended = _ENDINGS.get(vae.stopped_because_, "")
-    if vae.refit_epochs_ is not None:
-        ended += ", then refit on all training rows"
-    learning, epochs = metrics["training_seconds"], metrics["epochs"]
-    console.say(
-        f"\n{units['value']} of {units['of']} latent variables active. "
-        f"{epochs} epoch{'s' * (epochs != 1)}{ended}; {learning:.0f} s of training, {seconds:.0f} s in all."
-    )
-    for warning in metrics["warnings"]:
-        console.warn(warning)
-    console.say("")

@@ -1,23 +1,32 @@
-"""The options of `aevb fit`: the arguments of `VAE` that can be given as text, under the same names."""
+"""The options of `aevb fit`: the arguments of the estimators that can be given as text, under the same names."""
 
 from dataclasses import field, make_dataclass
 from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from aevb.cli.console import whole
-from aevb.settings import SETTINGS, Setting
+from aevb.cli.console import InputError, whole
+from aevb.settings import SEQUENCE_SETTINGS, SETTINGS, Setting
 
 OPTIONS: dict[str, Setting] = {name: setting for name, setting in SETTINGS.items() if setting.kind is not None}
+SEQUENCE_OPTIONS = {name: setting for name, setting in SEQUENCE_SETTINGS.items() if setting.kind is not None}
+OF_ESTIMATORS = {"VAE": OPTIONS, "SequenceVAE": SEQUENCE_OPTIONS}
 NONE = "none"  # the word for None, on the command line and in `config.toml`
 
 
 def model_options():
-    """Return a dataclass with a field for each argument of `VAE`; None if it was not given."""
-    group = Group("Model", help="The arguments of aevb.VAE.", sort_key=1)
+    """Return a dataclass with a field for each argument of `VAE` and `SequenceVAE`; None if it was not given."""
+    common = Group("Model", help="The arguments of aevb.VAE.", sort_key=1)
+    further = Group(
+        "Model of sequences",
+        help="With --time or --sequence, these and the arguments above that aevb.SequenceVAE has, with its defaults: "
+        + ", ".join(f"{name.replace('_', '-')} {_said(setting.default)}" for name, setting in _differing().items())
+        + ".",
+        sort_key=1.5,
+    )
     fields = []
-    for name, setting in OPTIONS.items():
-        said = _said(setting.default)
+    for name, setting in (SEQUENCE_OPTIONS | OPTIONS).items():
+        group, said = common if name in OPTIONS else further, _said(setting.default)
         parameter = Parameter(
             help=setting.plain_help, group=group, show_default=lambda _, said=said: said, negative_none=()
         )
@@ -32,18 +41,32 @@ def model_options():
     return options
 
 
-def settings(given: dict, config: dict) -> dict:
-    """Return the arguments of `VAE`: those given, otherwise those of the config, otherwise the defaults.
+def _differing():
+    """Return the arguments that both estimators have, with different defaults."""
+    return {
+        name: setting
+        for name, setting in SEQUENCE_OPTIONS.items()
+        if name in OPTIONS and setting.default != OPTIONS[name].default
+    }
+
+
+def settings(given: dict, config: dict, estimator: str = "VAE") -> dict:
+    """Return the arguments of an estimator: those given, otherwise those of the config, otherwise the defaults.
 
     Raises:
-        ValueError: The config has a name that is not an argument of `VAE`.
+        ValueError: One that was given, or that the config has, is not an argument of the estimator.
     """
+    options = OF_ESTIMATORS[estimator]
     for name in config:
-        if name not in OPTIONS:
-            raise ValueError(f"[model] {name}: VAE has no such argument. It has {', '.join(OPTIONS)}.")
-    defaults = {name: setting.default for name, setting in OPTIONS.items()}
-    chosen = {**defaults, **config, **{name: value for name, value in given.items() if value is not None}}
-    return {name: _value(value) for name, value in chosen.items()}
+        if name not in options:
+            raise ValueError(f"[model] {name}: {estimator} has no such argument. It has {', '.join(options)}.")
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if name not in options:
+            hint = " It is for sequences, with --time or --sequence." if name in SEQUENCE_OPTIONS else ""
+            raise InputError(f"--{name.replace('_', '-')}: {estimator} has no such argument.{hint}")
+    defaults = {name: setting.default for name, setting in options.items()}
+    return {name: _value(value, options[name]) for name, value in {**defaults, **config, **given}.items()}
 
 
 def written(values: dict) -> dict:
@@ -63,10 +86,11 @@ def _wholes(_, tokens):
     return tuple(_whole(_, [token]) for token in tokens)
 
 
-def _value(value):
-    if isinstance(value, str) and value == NONE:
-        return None
-    return tuple(value) if isinstance(value, list) else value
+def _value(value, setting):
+    value = tuple(value) if isinstance(value, list) else value
+    if value == (NONE,):  # of layers: none at all, unless that is what the default stands for
+        return None if setting.default is None else ()
+    return None if isinstance(value, str) and value == NONE else value
 
 
 def _type(setting):

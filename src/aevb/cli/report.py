@@ -16,7 +16,7 @@ def report(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
         json: Print one JSON object.
     """
     console = Console(quiet, json)
-    opened = open_run(run)
+    opened = open_run(run, of=("VAE", "SequenceVAE"))
     with waiting("Measuring and drawing"), console.notes():
         from aevb import runs
         from aevb.report.report import write_results
@@ -37,12 +37,14 @@ def plot(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
-    opened = open_run(run)
+    opened = open_run(run, of=("VAE", "SequenceVAE"))
     console = Console(quiet, json)
     with waiting("Drawing"), console.notes():
-        from aevb.report.pictures import PICTURES, draw_pictures
+        from aevb.report.pictures import draw_pictures, pictures_of
 
-        names = draw_pictures(opened.vae.model_, opened.load_data(), run, opened.data.seed)
+        data = opened.load_data()
+        names = draw_pictures(opened.vae.model_, data, run, opened.data.seed)
+        known = pictures_of(data)
     for name in names:
-        console.say(f"  {name + '.png':32} {PICTURES[name].heading}")
+        console.say(f"  {name + '.png':32} {known[name].heading}")
     console.end(f"The pictures are in {run}", {"output": run, "pictures": [f"{name}.png" for name in names]})

@@ -2,23 +2,32 @@
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aevb.cli.console import InputError, shell
+from aevb.cli.data import settings_of
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, read_config
 
 if TYPE_CHECKING:
-    from aevb.data.run_data import DataSettings, RunData
-    from aevb.vae import VAE
+    from aevb.data.data_settings import DataSettings
+    from aevb.data.run_data import RunData
+    from aevb.data.series import SequenceData, SeriesSettings
+
+
+_OTHERS = {  # what can be done with the run of an estimator that a command does not support
+    "VAE": "is not a run of sequences. Train one with aevb fit data.csv --time T --sequence ID.",
+    "SequenceVAE": "is a run of sequences, for which there are the commands forecast, report, plot and explore. In "
+    "Python, aevb.load({model!r}) has impute, sample, transform, surprise and others.",
+}
 
 
 class Run(NamedTuple):
     """The contents of a run folder."""
 
     folder: Path
-    vae: "VAE"
-    data: "DataSettings"
+    vae: Any  # a VAE or a SequenceVAE
+    data: "DataSettings | SeriesSettings"
     command: str
     columns: tuple[str, ...] = ()  # of the training data, if they have names
 
@@ -28,16 +37,15 @@ class Run(NamedTuple):
         model = self.vae.model_
         return model.is_table and model.format.container != "numpy"
 
-    def load_data(self) -> "RunData":
+    def load_data(self) -> "RunData | SequenceData":
         """Load the data of the run, with the same split."""
-        from aevb.cli.data import downloads
+        from aevb.cli.data import load_data
         from aevb.data.own import DataFileError
-        from aevb.data.run_data import prepare
 
         try:
-            with downloads() as report, warnings.catch_warnings():
+            with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # about how the data were read: shown by `fit`
-                return prepare(self.data, report, self.vae.likelihood).stored_by(self.vae.model_)
+                return load_data(self.data, self.vae.likelihood).stored_by(self.vae.model_)
         except DataFileError as error:
             where = self.folder / "config.toml"
             raise InputError(
@@ -60,20 +68,29 @@ def config_of(folder: Path) -> Path:
     return folder / "config.toml"
 
 
-def open_run(folder: Path) -> Run:
+def open_run(folder: Path, *, of: tuple[str, ...] = ("VAE",)) -> Run:
     """Read a run folder.
+
+    Args:
+        folder: The folder.
+        of: The estimators whose runs are allowed.
 
     Raises:
         ValueError: It is not a run folder, or is damaged.
     """
     tables = read_config(config_of(folder))
+    try:
+        data = settings_of(tables.get("data", {}))
+    except ValueError as error:
+        raise InputError(f"{folder / 'config.toml'}: {error}") from None
+    if data.estimator not in of:
+        raise InputError(f"{folder} {_OTHERS[data.estimator].format(model=str(folder / 'model'))}")
     if not (folder / "model").is_dir():
         raise InputError(
             f"{folder} has no model yet. Continue the run with: {shell('aevb', 'fit', '--resume', folder)}"
         )
     with waiting("Loading JAX and the model"):
         from aevb import ModelFileError, load
-        from aevb.data.run_data import DataSettings
         from aevb.training.checkpoint import samples_saved
 
         try:
@@ -83,10 +100,6 @@ def open_run(folder: Path) -> Run:
                 raise
             raise InputError(f"{error} To write it again: {shell('aevb', 'fit', '--resume', folder)}") from None
     vae.progress = False
-    try:
-        data = DataSettings.of(tables.get("data", {}))
-    except ValueError as error:
-        raise InputError(f"{folder / 'config.toml'}: {error}") from None
     told = {"command": "", "columns": [], **tables.get("run", {})}
     if not isinstance(told["columns"], list):
         raise InputError(

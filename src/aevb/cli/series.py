@@ -1,117 +1,19 @@
-"""`aevb fit --sequence --time` and `aevb forecast`: models of sequences, such as time series."""
+"""`aevb forecast`: the steps after the end of sequences, with a run of `aevb fit --time --sequence`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from aevb.cli.console import Console, InputError, Json, Quiet, whole
+from aevb.cli.console import Console, Json, Quiet, whole
 from aevb.cli.output import check_output
+from aevb.cli.run_folder import open_run
 from aevb.cli.waiting import waiting
 
-SHOWN = 3  # sequences and columns in the picture
-
-
-def learn_series(
-    given: dict, source: str, columns: dict[str, Any], output: Path, command: str, console: Console, *, share: float
-) -> None:
-    """Train a model of sequences, and write its run folder.
-
-    Args:
-        given: The arguments of the estimator that were given.
-        source: A .csv, .tsv or .parquet file with a row for each step.
-        columns: The names of the columns ``"time"`` and ``"sequence"``, None if there is none, and those to ``"drop"``.
-        output: Folder for the results.
-        command: The command line.
-        console: How to print.
-        share: Of the sequences held out for evaluation.
-    """
-    import numpy as np
-
-    from aevb import SequenceVAE, runs
-    from aevb.cli.learn import make_folder
-    from aevb.settings import SEQUENCE_SETTINGS
-
-    for name in given:
-        if name not in SEQUENCE_SETTINGS:
-            raise InputError(f"--{name.replace('_', '-')}: SequenceVAE has no such argument.")
-    with waiting("Reading the data"), console.notes():
-        found = read_series(source, columns)
-        model = SequenceVAE(**given, progress=console.shows_progress)
-        model._check_parameters()
-    num = len(found.lengths)
-    test = np.sort(np.random.default_rng(0).permutation(num)[: int(share * num)])
-    train = np.setdiff1d(np.arange(num), test)
-    console.say(
-        f"{num:,} sequences of {found.lengths.min():,} to {found.lengths.max():,} steps; {len(test):,} held out."
-    )
-    folder = make_folder(output)
-    table = {"source": str(source), "test_fraction": share, **{k: v for k, v in columns.items() if v}}
-    runs.write_config(folder, {"run": {"command": command, "series": True}, "data": table, "model": given})
-    with console.notes():
-        model.fit(**_given(found, train))
-    model.save(folder / "model")
-    runs.write_history(folder, model.history_)
-    metrics: dict[str, Any] = {"sequences": num, "training_bound_per_step": model.score(**_given(found, train))}
-    if len(test):
-        metrics["held_out_bound_per_step"] = model.score(**_given(found, test))
-    runs.write_metrics(
-        folder, {"estimator": "SequenceVAE", "how": "sum of bounds / sum of lengths, in nats", **metrics}
-    )
-    for name, value in metrics.items():
-        console.say(f"  {name.replace('_', ' ')}: {value:.4g}")
-    console.end(f"Results are in {folder}. Try: aevb forecast {folder} --steps 12", {"folder": folder, **metrics})
-
-
-def read_series(source: str, columns: dict[str, Any]) -> Any:
-    """Return the sequences in a file; see :func:`learn_series`."""
-    import numpy as np
-
-    from aevb.cli.target import read_table
-    from aevb.data.frames.cells import read_cells
-    from aevb.data.frames.containers import open_frame, series_of
-    from aevb.data.frames.parts import without_columns
-    from aevb.data.sequences import by_sequence, check_times
-    from aevb.errors import no_column
-
-    frame = read_table(source, "--sequence and --time")
-    series = series_of(open_frame(frame))
-    for option in ("time", "sequence"):
-        if columns[option] is not None and columns[option] not in series:
-            raise InputError(f"--{option}: {source}: {no_column(columns[option], list(series))}")
-
-    def values(option):
-        name = columns[option]
-        if name is None:
-            return None
-        cells = read_cells(series[name], name)
-        if cells.missing.any():
-            raise InputError(f"--{option} {name}: row {int(np.argmax(cells.missing))} has no value (counted from 0).")
-        return cells.values
-
-    times = values("time")
-    if times is not None and times.dtype == object:
-        try:
-            times = np.array(times, "M8[s]")
-        except ValueError:
-            raise InputError(f"--time {columns['time']}: neither numbers nor dates, such as {times[0]!r}.") from None
-    rows = without_columns(frame, (columns["time"], columns["sequence"], *columns["drop"]))
-    found = by_sequence(rows, values("sequence"), times, str(source))
-    check_times(found, str(source))
-    return found
-
-
-def _given(found, numbers) -> dict[str, Any]:
-    """Return some sequences as the arguments of `SequenceVAE`'s methods."""
-    import numpy as np
-
-    from aevb.data.frames.parts import take_rows
-
-    steps = np.split(np.arange(found.lengths.sum()), found.ends)
-    rows = np.concatenate([steps[number] for number in numbers])
-    times = {} if found.times is None else {"times": found.times[rows]}
-    return {"sequences": take_rows(found.rows, rows), "lengths": found.lengths[numbers], **times}
+SHOWN = 2  # sequences in the picture and on the terminal
+SHOWN_STEPS, SHOWN_COLUMNS = 12, 4  # on the terminal
 
 
 def forecast(
@@ -127,52 +29,111 @@ def forecast(
 ) -> None:
     """Forecast the steps after the end of sequences, with a run of `aevb fit --sequence ID --time T`.
 
-    It writes a table with the mean and an interval of each column, and a picture of a few sequences.
+    It writes a table with a row for each sequence and step, and a picture of the first sequences. Of a column of
+    numbers there are the mean and both ends of an interval; of a binary one the probability; of labels the most
+    probable one and its probability.
 
     Args:
         run: Folder of the run.
         data: A file with the columns of the one that was learned from; by default that one.
-        steps: Number of steps after the end of each sequence.
+        steps: Number of steps after the end of each sequence; of irregular ones, in units of their median gap.
         draws: Number of draws.
         level: Probability with which an interval contains the value.
         output: A .csv file; by default forecast.csv in the run folder.
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
-    import numpy as np
-
-    from aevb.cli.run_folder import config_of
-    from aevb.cli.target import write_columns
-    from aevb.runs import read_config
-
     console = Console(quiet, json)
-    tables = read_config(config_of(run))
-    if not tables.get("run", {}).get("series"):
-        raise InputError(f"{run}: not a run of sequences. Train one with aevb fit data.csv --sequence ID --time T.")
     output = run / "forecast.csv" if output is None else output
     check_output(output, ".csv")
+    opened = open_run(run, of=("SequenceVAE",))
     with waiting("Forecasting"), console.notes():
-        from aevb import load
+        import numpy as np
+
+        from aevb.cli.target import write_columns
+        from aevb.data.series import prepare_series
+        from aevb.explorer.views import views_of
+        from aevb.fitted.forecasts import forecast as draw
         from aevb.report.canvas import save
         from aevb.report.series import plot_forecasts
 
-        model, about = load(run / "model"), tables["data"]
-        columns = {"time": about.get("time"), "sequence": about.get("sequence"), "drop": about.get("drop", ())}
-        found = read_series(about["source"] if data is None else data, columns)
-        n, arguments = len(found.lengths), _given(found, np.arange(len(found.lengths)))
-        drawn = model.forecast(steps=steps, num_draws=draws, **arguments)
-        names = [str(name) for name in model.model_.format.table.names]
-        mean, ends = drawn.mean, drawn.interval(level)
-        labels = np.arange(n) if found.names is None else found.names
-        table = {"sequence": np.repeat(labels, steps), "step": np.tile(np.arange(1, steps + 1), n)}
-        for place, name in enumerate(names):
-            if not np.isnan(mean[..., place]).all():
-                table |= {name: mean[..., place].ravel()}
-                table |= {f"{name}_low": ends[..., place, 0].ravel(), f"{name}_high": ends[..., place, 1].ravel()}
+        settings = replace(opened.data, test_fraction=0.0)  # of all sequences
+        series = prepare_series(settings if data is None else replace(settings, source=data))
+        model = opened.vae.model_
+        known = series.stored_by(model)
+        drawn = draw(model, known.test, steps, draws)
+        when, texts = _times(series, settings.time, model.format.time_unit, steps), {}
+        table = {settings.sequence or "sequence": np.repeat(series.names, steps)} | when
+        for place, column in enumerate(model.format.columns):
+            columns, texts[column.name] = _forecast_of(column, drawn[..., place], level)
+            table |= columns
         write_columns(output, table)
-        observed = [model.model_.format.in_units(rows) for rows in model._read_rows(**arguments)]
-        figure = plot_forecasts(observed[:SHOWN], drawn, names[:SHOWN], [str(label) for label in labels])
-        picture = save(figure, output.with_suffix(".png"))
-    console.end(
-        f"Wrote {steps} steps for {n:,} sequences to {output}, and {picture}", {"output": output, "sequences": n}
-    )
+        picture = save(plot_forecasts(views_of(model, known, SHOWN, steps), SHOWN), output.with_suffix(".png"))
+    n = len(series.names)
+    for line in _lines(series.names, when, texts, level):
+        console.say(line)
+    words = f"{steps} step{'s' * (steps != 1)} for {n:,} sequence{'s' * (n != 1)}"
+    console.end(f"Wrote {words} to {output}, and {picture}", {"output": output, "picture": picture, "sequences": n})
+
+
+def _times(series, name, unit, steps) -> dict[str, Any]:
+    """Return the columns that say which step a row is, and when it is, if that is known."""
+    from aevb.data.series import time_as_text, times_after
+
+    columns: dict[str, Any] = {"step": list(range(1, steps + 1)) * len(series.names)}
+    if name is not None and unit is not None:
+        columns[name] = [time_as_text(time) for time in times_after(series, unit, steps).ravel().tolist()]
+    return columns
+
+
+def _forecast_of(column, drawn, level) -> tuple[dict[str, Any], list[str]]:
+    """Return the columns of the table for one of the data, and their entries as text.
+
+    Args:
+        column: The column.
+        drawn: (n, draws, steps), draws of its stored numbers.
+        level: Of the intervals.
+    """
+    import numpy as np
+
+    from aevb.data.frames.stored import LABELS
+
+    name = column.name
+    if column.column.family == "bernoulli":
+        shares = drawn.mean(axis=1).ravel()
+        said = name if len(column.levels) < 2 else f"{name}={column.levels[1]}"
+        return {f"p({said})": shares}, [f"p({said}) = {share:.2f}" for share in shares]
+    if column.column.family in LABELS:
+        shares = np.stack([(drawn == code).mean(axis=1) for code in range(len(column.levels))], axis=-1)
+        best, most = [column.levels[code] for code in shares.argmax(axis=-1).ravel()], shares.max(axis=-1).ravel()
+        return {name: best, f"{name}_probability": most}, [f"{b} ({p:.0%})" for b, p in zip(best, most, strict=True)]
+    values = column.column.in_units(np.asarray(drawn, np.float64))
+    low, high = (end.ravel() for end in np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=1))
+    mean = values.mean(axis=1).ravel()
+    texts = [f"{m:.4g} ({a:.4g} to {b:.4g})" for m, a, b in zip(mean, low, high, strict=True)]
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}, texts
+
+
+def _lines(names, when, texts, level):
+    """Return the first sequences, steps and columns as aligned text.
+
+    Args:
+        names: Of the sequences.
+        when: The columns that say which step a row is.
+        texts: The entries of each column of the data.
+        level: Of the intervals.
+    """
+    steps, columns = len(when["step"]) // len(names), dict(list(texts.items())[:SHOWN_COLUMNS])
+    table = {name: list(map(str, values)) for name, values in (when | columns).items()}
+    widths = {name: max(len(name), *map(len, values[: SHOWN * steps])) for name, values in table.items()}
+    lines = [f"Mean, and in parentheses {level:.0%} interval, of the first sequences:"]
+    for number, sequence in enumerate(names[:SHOWN]):
+        lines += ["", str(sequence), "  " + "  ".join(f"{name:>{width}}" for name, width in widths.items())]
+        for row in range(number * steps, number * steps + min(steps, SHOWN_STEPS)):
+            lines.append("  " + "  ".join(f"{table[name][row]:>{width}}" for name, width in widths.items()))
+        if steps > SHOWN_STEPS:
+            lines.append(f"  ... and {steps - SHOWN_STEPS} more steps")
+    more = {"sequences": len(names) - SHOWN, "columns": len(texts) - SHOWN_COLUMNS}
+    if left := [f"{count:,} more {what}" for what, count in more.items() if count > 0]:
+        lines += ["", f"... and {' and '.join(left)}, in the file."]
+    return [*lines, ""]

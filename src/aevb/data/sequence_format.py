@@ -28,6 +28,8 @@ class Encoded(NamedTuple):
         elapsed: Time before each step in units of the format, (T_i,); 1 for the first.
         controls: Stored numbers of the controls, (T_i, U) each; None if there are none.
         covariates: Stored numbers of the covariates, (n, C); None if there are none.
+        padded_to: The length to which all are padded, so that one program is compiled; None to pad each to one of a few
+            lengths, by its own length, so that its noise does not depend on the others.
     """
 
     lengths: np.ndarray
@@ -35,13 +37,14 @@ class Encoded(NamedTuple):
     elapsed: list[np.ndarray]
     controls: list[np.ndarray] | None = None
     covariates: np.ndarray | None = None
+    padded_to: int | None = None
 
     def some(self, numbers: np.ndarray) -> "Encoded":
         """Return the sequences with these numbers."""
         values, elapsed = ([part[i] for i in numbers] for part in (self.values, self.elapsed))
         controls = None if self.controls is None else [self.controls[i] for i in numbers]
         covariates = None if self.covariates is None else self.covariates[numbers]
-        return Encoded(self.lengths[numbers], values, elapsed, controls, covariates)
+        return Encoded(self.lengths[numbers], values, elapsed, controls, covariates, self.padded_to)
 
 
 @final

@@ -1,6 +1,6 @@
 """What users give as sequences: read as the rows of all steps, sequence after sequence, and their lengths."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,26 @@ class Sequences(NamedTuple):
     def ends(self) -> np.ndarray:
         """(n - 1,), where the rows of the second, third, ... sequence begin."""
         return np.cumsum(self.lengths)[:-1]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """These sequences as the arguments of `SequenceVAE`'s methods."""
+        times = {} if self.times is None else {"times": self.times}
+        return {"sequences": self.rows, "lengths": self.lengths, **times}
+
+    def some(self, numbers: np.ndarray) -> "Sequences":
+        """Return the sequences with these numbers, as rows."""
+        steps = np.split(np.arange(self.lengths.sum()), self.ends)
+        rows = np.concatenate([steps[number] for number in numbers])
+        taken = self.rows[rows] if isinstance(self.rows, np.ndarray) else take_rows(self.rows, rows)
+        times, names = self.times, self.names
+        return Sequences(
+            taken,
+            self.lengths[numbers],
+            None if times is None else times[rows],
+            "rows",
+            names=None if names is None else names[numbers],
+        )
 
     def restored(self, parts: Sequence[np.ndarray]) -> Any:
         """Return arrays (T_i, ...), one for each sequence, in the form in which the sequences were given."""
@@ -85,6 +105,25 @@ def read_sequences(X: Any, lengths: Any = None, times: Any = None, name: str = "
         found = found._replace(times=_read_times(times, found, name))
     check_times(found, name)
     return found
+
+
+def read_arguments(given: Any, name: str) -> tuple[Sequences, dict[str, Any]]:
+    """Read sequences that are one argument: in a form that needs no lengths, or a dictionary of the arguments of `fit`.
+
+    Returns:
+        The sequences, and their controls and covariates.
+
+    Example:
+        >>> found, conditions = read_arguments({"sequences": np.zeros((8, 2)), "lengths": [3, 5]}, "validation_data")
+        >>> found.lengths.tolist(), conditions
+        ([3, 5], {'controls': None, 'covariates': None})
+    """
+    options = dict(given) if isinstance(given, Mapping) else {"sequences": given}
+    conditions = {key: options.pop(key, None) for key in ("controls", "covariates")}
+    if not {"sequences"} <= set(options) <= {"sequences", "lengths", "times"}:
+        known = "sequences, lengths, times, controls and covariates"
+        raise ValueError(f"{name}: a dictionary of the arguments of fit has {known}, but this one has {sorted(given)}.")
+    return read_sequences(options["sequences"], options.get("lengths"), options.get("times"), name), conditions
 
 
 def _from_list(parts, lengths, name):

@@ -9,15 +9,19 @@ from typing import Any
 
 from aevb import __version__
 from aevb.data.run_data import RunData
+from aevb.data.series import SequenceData
 from aevb.explorer.arrays import pack
 from aevb.explorer.bundle import bundle
 from aevb.explorer.model import check_explorable, describe, model_arrays
 from aevb.explorer.points import choose_points
+from aevb.explorer.sequence_contents import sequence_contents
 from aevb.files import written_whole
 from aevb.fitted import fitted_model
 
 
-def write_page(path, vae: Any, run_data: RunData, *, name: str = "", max_rows: int | None = None) -> Path:
+def write_page(
+    path, vae: Any, run_data: RunData | SequenceData, *, name: str = "", max_rows: int | None = None
+) -> Path:
     """Write the page of a model.
 
     Args:
@@ -39,31 +43,39 @@ def write_page(path, vae: Any, run_data: RunData, *, name: str = "", max_rows: i
     return Path(path)
 
 
-def build_page(vae: Any, run_data: RunData, *, name: str = "", max_rows: int | None = None) -> str:
+def build_page(vae: Any, run_data: RunData | SequenceData, *, name: str = "", max_rows: int | None = None) -> str:
     """Return the page of a model as text; see :func:`write_page`."""
-    from jinja2 import Environment, StrictUndefined
-
     model = fitted_model(vae)
+    if isinstance(run_data, SequenceData):
+        facts, arrays = sequence_contents(model, run_data, name, max_rows)
+        return _rendered("sequences", run_data.title, facts, arrays)
     check_explorable(model)
     points = choose_points(model, run_data, max_rows)
-    table, arrays = pack({**model_arrays(model), **points.arrays})
     facts = {
         "title": run_data.dataset.title,
         "name": name,
-        "version": __version__,
         "model": describe(model),
         "data": {**points.facts, "binarization": run_data.binarization},
-        "arrays": table,
     }
-    script, style = bundle("main", lambda module: _source(f"{module}.js")), _source("explorer.css")
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_source("explorer.html"))
+    return _rendered("main", run_data.dataset.title, facts, {**model_arrays(model), **points.arrays})
+
+
+_TEMPLATES = {"main": "explorer.html", "sequences": "sequences.html"}  # by the page's entry module
+
+
+def _rendered(entry, title, facts, arrays):
+    from jinja2 import Environment, StrictUndefined
+
+    table, packed = pack(arrays)
+    script, style = bundle(entry, lambda module: _source(f"{module}.js")), _source("explorer.css")
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_source(_TEMPLATES[entry]))
     return template.render(
-        title=f"{run_data.dataset.title}, explored",
+        title=f"{title}, explored",
         policy=_policy(script, style),
         script=script,
         style=style,
-        facts=_inert_json(facts),
-        arrays=arrays,
+        facts=_inert_json({**facts, "version": __version__, "arrays": table}),
+        arrays=packed,
     )
 
 

@@ -43,7 +43,9 @@ def over_sequences(function: Callable, model: FittedModel, encoded: Any, *argume
         more: Steps of padding at least.
     """
     models, found = (model.generative, model.recognition), [None] * len(encoded.lengths)
-    for length, numbers in buckets_of(encoded.lengths + more):
+    every = np.arange(len(encoded.lengths))
+    together = encoded.padded_to
+    for length, numbers in [(together + more, every)] if together else buckets_of(encoded.lengths + more):
         source = model.format.source(encoded.some(numbers), length)
         size = max(min(STEPS_AT_ONCE // length, MAX_BATCH, 1 << (len(numbers) - 1).bit_length()), 1)
         results = rowwise(function, models, source, np.arange(len(numbers)), *arguments, size=size)
@@ -224,13 +226,26 @@ def impute(model: FittedModel, encoded: Any, num_draws: int, random_state: Any =
 
     Numbers are expectations, labels the most probable ones; observed entries are returned unchanged.
     """
+    guesses, draws, _ = replicate(model, encoded, num_draws, random_state)
+
+    def kept(parts):
+        pairs = zip(encoded.values, parts, strict=True)
+        return [np.where(np.isnan(rows), part, rows) for rows, part in pairs]
+
+    return kept(guesses), kept(draws)
+
+
+def replicate(model: FittedModel, encoded: Any, num_draws: int, random_state: Any = None) -> tuple[list, list, list]:
+    """Draw each entry, observed or not: states from q(z|x), entries from p(x_t|z_t).
+
+    Returns:
+        Lists of the best guesses, (T_i, D), of the draws, (num_draws, T_i, D), and of the states' means, (T_i, J).
+    """
     found = over_sequences(_complete(num_draws), model, encoded, model.key(random_state))
-    guesses, draws = [], []
-    for rows, (guess, drawn) in zip(encoded.values, found, strict=True):
-        is_missing, T = np.isnan(rows), len(rows)
-        guesses.append(np.where(is_missing, guess[:T], rows))
-        draws.append(np.where(is_missing, drawn[:num_draws, :T], rows))
-    return guesses, draws
+    guesses, draws, states = zip(*found, strict=True)
+    steps = [np.swapaxes(drawn, 0, 1) for drawn in draws]
+    draws = [np.swapaxes(part, 0, 1)[:num_draws] for part in _trimmed(steps, encoded.lengths)]
+    return _trimmed(guesses, encoded.lengths), draws, _trimmed(states, encoded.lengths)
 
 
 NUM_IMPUTED = 100  # draws of all states for an imputation
@@ -246,9 +261,8 @@ def _complete(num_draws):
         p = generative.decoder.step(z)
         guess = p.row_from_statistics(jnp.mean(p.statistics(), axis=0))
         key = jax.random.fold_in(key, fingerprint(x) + 1)
-        if not num_draws:
-            return guess, guess[None]
-        return guess, generative.decoder.step(z[:num_draws]).sample(key)
+        drawn = generative.decoder.step(z[:num_draws]).sample(key) if num_draws else guess[None]
+        return guess, drawn, jnp.mean(z, axis=0)
 
     return complete
 

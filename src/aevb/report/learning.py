@@ -16,12 +16,13 @@ _TERMS = {"reconstruction": "Reconstruction, E log p(x|z)", "kl_divergence": "KL
 _SMALL: dict[str, Any] = {"fontsize": 9, "va": "top"}
 
 
-def learning_curve(vae: Any, path) -> Path:
+def learning_curve(vae: Any, path, datapoint: str = "row") -> Path:
     """Draw the bound and its two terms against the number of training samples, for training and held-out rows.
 
     Args:
         vae: A fitted model, or its estimator.
         path: Path of the PNG.
+        datapoint: What a datapoint is called.
 
     Returns:
         The path.
@@ -32,13 +33,15 @@ def learning_curve(vae: Any, path) -> Path:
     terms = [name for name in _TERMS if _columns(history, name)]
     below = 2.55 if terms else 0.0
     figure = new_figure(7.2, 4.6 + below)
-    subtitle = "nats per row; the training curve is the average over each epoch, while the parameters change"
+    subtitle = f"nats per {datapoint}; the training curve is the average over each epoch, while the parameters change"
     write_title(figure, _title(model, column), subtitle)
     axes = plot_axes(figure, (0.78, 0.62 + below, 5.5, 3.1))
     _draw(axes, history, column)
     _mark_best(axes, history)
     _name_ends(axes, history, column)
-    axes.set_xlabel("training samples seen (log scale)", color=INK, fontsize=9)
+    axes.set_xlabel(
+        f"training {'samples' if datapoint == 'row' else datapoint + 's'} seen (log scale)", color=INK, fontsize=9
+    )
     for number, name in enumerate(terms):
         axes = plot_axes(figure, (0.78 + 3.1 * number, 0.35, 2.4, 1.65))
         axes.set_title(_TERMS[name], color=INK, fontsize=10, loc="left")

@@ -8,12 +8,13 @@ from typing import Any
 
 from aevb import runs
 from aevb.data.run_data import RunData
+from aevb.data.series import SequenceData
 from aevb.files import written_whole
 from aevb.fitted import FittedModel
 from aevb.report.judgement import own_value, written
 from aevb.report.link import explorer_line
 from aevb.report.measures import UNIT, is_density
-from aevb.report.pictures import PICTURES
+from aevb.report.pictures import pictures_of
 from aevb.training.budget import batch_size_for
 
 _ENDINGS = {
@@ -57,14 +58,23 @@ def render_report(
     Returns:
         The path of the report.
     """
-    from jinja2 import Environment, StrictUndefined
+    facts = common_facts(folder, model, run_data, metrics, pictures, **origin)
+    return render(folder, "report.html", facts | _facts(model, run_data, metrics))
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+def render(folder: Path, name: str, facts: dict[str, Any]) -> Path:
+    """Write `report.html` from one of the templates."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    def load(name):
+        return files("aevb.report").joinpath(name).read_text(encoding="utf-8")
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FunctionLoader(load)
+    )
     environment.filters["number"] = lambda value, digits=1: written(value, digits).replace("-", "−")
-    template = environment.from_string(files("aevb.report").joinpath("report.html").read_text(encoding="utf-8"))
-    page = template.render(_facts(folder, model, run_data, metrics, pictures, **origin))
     with written_whole(folder / "report.html") as scratch:
-        scratch.write_text(page, encoding="utf-8")
+        scratch.write_text(environment.get_template(name).render(facts), encoding="utf-8")
     return folder / "report.html"
 
 
@@ -98,31 +108,26 @@ def number_of_digits(metrics: dict) -> int:
     return 2 if abs(metrics["held_out_log_likelihood"]["value"]) < 100 else 1
 
 
-def _facts(folder, model, run_data, metrics, pictures, command="", no_page="") -> dict[str, Any]:
-    config = folder / "config.toml"
-    title, entries = ranking(metrics)
+def common_facts(
+    folder: Path,
+    model: FittedModel,
+    run_data: RunData | SequenceData,
+    metrics: dict,
+    pictures: list[str],
+    command: str = "",
+    no_page: str = "",
+) -> dict[str, Any]:
+    """Return what all reports say; see :func:`render_report`."""
+    config, known = folder / "config.toml", pictures_of(run_data)
     return {
         "name": folder.resolve().name,
-        "title": run_data.dataset.title,
         "run_data": run_data,
-        "num_train": run_data.num_train,
-        "num_test": len(run_data.test),
-        "held_out": "held-out" if run_data.num_train else "given",
         "split": run_data.split,
-        "binarization": _TABLE if model.is_table else _BINARIZATIONS[run_data.binarization],
         "model": model,
-        "decoder": _decoder(model),
-        "encoder": _encoder(model),
         "optimizer": model.arguments.optimizer if isinstance(model.arguments.optimizer, str) else "an optax optimizer",
-        "batches": f"batches of {_batch_size(model)} rows",
-        "is_density": is_density(model),
-        "is_grey": run_data.binarization == "grey" and not is_density(model),
         "ending": f"{_ENDINGS.get(model.record.stopped_because, model.record.stopped_because)}{_refit(model)}",
         "metrics": metrics,
-        "digits": number_of_digits(metrics),
-        "ranking_title": title,
-        "ranking": entries,
-        "pictures": [(name, PICTURES[name], _data_uri(folder / f"{name}.png")) for name in pictures],
+        "pictures": [(name, known[name], _data_uri(folder / f"{name}.png")) for name in pictures],
         "explorer": explorer_line(folder, no_page),
         "command": command,
         "repeat": shlex.join(["aevb", "fit", "--config", str(config)]),
@@ -130,6 +135,25 @@ def _facts(folder, model, run_data, metrics, pictures, command="", no_page="") -
         "versions": runs.versions(),
         "commit": runs.commit(),
         "machine": runs.machine(),
+    }
+
+
+def _facts(model, run_data, metrics) -> dict[str, Any]:
+    title, entries = ranking(metrics)
+    return {
+        "title": run_data.dataset.title,
+        "num_train": run_data.num_train,
+        "num_test": len(run_data.test),
+        "held_out": "held-out" if run_data.num_train else "given",
+        "binarization": _TABLE if model.is_table else _BINARIZATIONS[run_data.binarization],
+        "decoder": _decoder(model),
+        "encoder": _encoder(model),
+        "batches": f"batches of {_batch_size(model)} rows",
+        "is_density": is_density(model),
+        "is_grey": run_data.binarization == "grey" and not is_density(model),
+        "digits": number_of_digits(metrics),
+        "ranking_title": title,
+        "ranking": entries,
     }
 
 

@@ -2,21 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from aevb.data.run_data import RunData
 from aevb.fitted import FittedModel
 
 
 class Picture(NamedTuple):
-    """A picture of a model and its data."""
+    """A picture of a model and its data, a `RunData` or a `SequenceData`."""
 
     heading: str
-    caption: Callable[[FittedModel, RunData], str]
-    fits: Callable[[FittedModel, RunData], bool]
-    draw: Callable[[FittedModel, RunData, Path, int], Path]
+    caption: Callable[[FittedModel, Any], str]
+    fits: Callable[[FittedModel, Any], bool]
+    draw: Callable[[FittedModel, Any, Path, int], Path]
 
 
-def words(text: str) -> Callable[[FittedModel, RunData], str]:
+def words(text: str) -> Callable[[FittedModel, Any], str]:
     """Return a caption that is the same for all models."""
     return lambda model, run_data: text

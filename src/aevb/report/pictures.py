@@ -7,6 +7,7 @@ import numpy as np
 
 from aevb.data.labels import label_kind
 from aevb.data.run_data import RunData
+from aevb.data.series import SequenceData
 from aevb.explorer.active import active_latents
 from aevb.fitted import FittedModel
 from aevb.inference.diagnostics import THRESHOLD
@@ -17,6 +18,7 @@ from aevb.report.learning import learning_curve
 from aevb.report.nearest import nearest_images
 from aevb.report.picture import Picture, words
 from aevb.report.plots import latent_scatter
+from aevb.report.sequence_pictures import SEQUENCE_PICTURES
 from aevb.report.some_rows import some
 from aevb.report.table_pictures import TABLE_PICTURES, telling_column
 from aevb.report.traversal import traversals
@@ -25,11 +27,17 @@ from aevb.report.units import active_units
 MAX_CODES = 5000  # dots in the latent plane
 
 
-def draw_pictures(model: FittedModel, run_data: RunData, folder: Path, seed: int) -> list[str]:
+def pictures_of(run_data: RunData | SequenceData) -> dict[str, Picture]:
+    """Return the pictures for this form of data, by name."""
+    return SEQUENCE_PICTURES if isinstance(run_data, SequenceData) else PICTURES
+
+
+def draw_pictures(model: FittedModel, run_data: RunData | SequenceData, folder: Path, seed: int) -> list[str]:
     """Draw all pictures that suit a model and its data into a folder, as PNG and SVG; return their names."""
-    names = [name for name, picture in PICTURES.items() if picture.fits(model, run_data)]
+    known = pictures_of(run_data)
+    names = [name for name, picture in known.items() if picture.fits(model, run_data)]
     for name in names:
-        PICTURES[name].draw(model, run_data, folder / f"{name}.png", seed)
+        known[name].draw(model, run_data, folder / f"{name}.png", seed)
     return names
 
 

@@ -12,6 +12,9 @@ from aevb.data.binarization import kind_of
 from aevb.data.datasets import Dataset
 from aevb.data.reading import column_names
 from aevb.data.run_data import RunData
+from aevb.data.sequence_format import SequenceFormat
+from aevb.data.sequences import read_arguments
+from aevb.data.series import SequenceData
 from aevb.errors import shown
 from aevb.explorer import NotExplorableError, write_page
 from aevb.files import check_folder
@@ -19,6 +22,8 @@ from aevb.fitted import FittedModel, fitted_model
 from aevb.report import pictures
 from aevb.report.measures import measure
 from aevb.report.page import render_report
+from aevb.report.sequence_measures import measure_sequences
+from aevb.report.sequence_page import render_sequence_report
 
 
 def write_report(
@@ -36,7 +41,8 @@ def write_report(
 
     It works for any fitted :class:`aevb.VAE`, with your own encoder, decoder or prior too; the interactive page can
     only run networks built by `VAE` itself; if it cannot be created, the report says why. Files of an earlier report in
-    the folder are replaced.
+    the folder are replaced. Of a :class:`aevb.SequenceVAE`, X and `X_train` are sequences in a form that needs no
+    ``lengths``, or dictionaries of the arguments of `fit`, ``{"sequences": ..., "times": ...}``.
 
     Args:
         vae: A fitted estimator.
@@ -65,6 +71,12 @@ def write_report(
         >>> write_report(vae, X[1500:], tempfile.mkdtemp(), image_shape=(8, 8), title="Digits").name
         'report.html'
     """
+    if hasattr(vae, "model_") and isinstance(vae.model_.format, SequenceFormat):
+        for name, value in (("y", y), ("y_train", y_train), ("image_shape", image_shape)):
+            if value is not None:
+                raise ValueError(f"{name}: sequences have none. Leave it out.")
+        data = _sequence_data(vae.model_, X, X_train, title)
+        return _write(Path(check_folder("folder", folder)), vae.model_, data)
     test = vae._check_new_data(X)
     train = test[:0] if X_train is None else vae._check_new_data(X_train, "X_train")
     folder = Path(check_folder("folder", folder))
@@ -84,6 +96,24 @@ def write_report(
     )
     split = f"{len(train):,} training rows and {len(test):,} others" if len(train) else f"{len(test):,} rows"
     run_data = RunData(dataset, train, None, train, test, train_labels, labels, split, dataset.binarization, len(train))
+    return _write(folder, model, run_data)
+
+
+def _sequence_data(model, X, X_train, title):
+    """Return sequences as their model stores them; without training sequences it is not known which they are."""
+    found, conditions = read_arguments(X, "X")
+    train = None
+    if X_train is not None:
+        others, given = read_arguments(X_train, "X_train")
+        train = model.format.encode(others, **given)
+    num = len(found.lengths)
+    split = f"{num:,} sequences" if train is None else f"{len(train.lengths):,} training sequences and {num:,} others"
+    names = tuple(map(str, np.arange(num) if found.names is None else found.names))
+    return SequenceData(title, split, train, model.format.encode(found, **conditions), names)
+
+
+def _write(folder, model, run_data):
+    """Write history, page and report into a folder, which is created."""
     folder.mkdir(parents=True, exist_ok=True)
     runs.write_history(folder, model.record.history)
     no_page = ""
@@ -97,7 +127,7 @@ def write_report(
     return folder / "report.html"
 
 
-def write_results(folder: Path, vae: Any, run_data: RunData, seed: int, **origin: str) -> dict:
+def write_results(folder: Path, vae: Any, run_data: RunData | SequenceData, seed: int, **origin: str) -> dict:
     """Measure and draw a model, write its report to an existing folder, and return the metrics.
 
     Args:
@@ -110,10 +140,11 @@ def write_results(folder: Path, vae: Any, run_data: RunData, seed: int, **origin
     model: FittedModel = fitted_model(vae)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report shows them next to the numbers
-        metrics = measure(model, run_data, seed)
+        are_sequences = isinstance(run_data, SequenceData)
+        metrics = (measure_sequences if are_sequences else measure)(model, run_data, seed)
     runs.write_metrics(folder, metrics)
     names = pictures.draw_pictures(model, run_data, folder, seed)
-    render_report(folder, model, run_data, metrics, names, **origin)
+    (render_sequence_report if are_sequences else render_report)(folder, model, run_data, metrics, names, **origin)
     return metrics
 
 

@@ -3,10 +3,8 @@
 Paper: §7.
 """
 
-from collections.abc import Mapping
-
 from aevb.data.sequence_format import Encoded, SequenceFormat
-from aevb.data.sequences import read_sequences
+from aevb.data.sequences import read_arguments, read_sequences
 from aevb.fitted import FittedModel
 from aevb.fitted.model import seed_of
 from aevb.settings import SEQUENCE_SETTINGS, with_arguments
@@ -183,9 +181,5 @@ def _held_out(given, format: SequenceFormat) -> Encoded | None:
     """Return the sequences that the user holds out, None for none."""
     if given is None:
         return None
-    options = dict(given) if isinstance(given, Mapping) else {"sequences": given}
-    conditions = [options.pop(name, None) for name in ("controls", "covariates")]
-    if not set(options) <= {"sequences", "lengths", "times"}:
-        raise ValueError(f"validation_data: expected the arguments of fit, but it has {sorted(options)}.")
-    found = read_sequences(options["sequences"], options.get("lengths"), options.get("times"), "validation_data")
-    return format.encode(found, *conditions)
+    found, conditions = read_arguments(given, "validation_data")
+    return format.encode(found, **conditions)

@@ -233,7 +233,3 @@ class SequenceTasks(ModelEstimator):
 
     def _bounds(self, encoded):
         return tasks.lower_bound_terms(self.model_, encoded, max(self.num_samples, 10)).lower_bound
-
-    def _read_rows(self, sequences, lengths=None, times=None) -> list[np.ndarray]:
-        """Return the stored numbers of each sequence, (T_i, D)."""
-        return self._read(sequences, lengths, times, None, None)[1].values

@@ -1,0 +1,185 @@
+"""What the report and the interactive page show of sequences: observations, bands, forecasts and latent paths.
+
+All of it is computed from draws: at observed steps of p(x_t|z_t) with z from q(z|x), after the end of forecasts.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from aevb.data.frames import ColumnFormat
+from aevb.data.frames.stored import LABELS
+from aevb.data.sequence_format import Encoded
+from aevb.data.series import SequenceData
+from aevb.fitted import FittedModel
+from aevb.fitted.forecasts import forecast
+from aevb.fitted.sequences import replicate
+
+LEVELS = (0.5, 0.8, 0.95)  # of the bands
+# Of the lower ends, the median, and the upper ends.
+QUANTILES = tuple(sorted([0.5, *((1 + sign * level) / 2 for level in LEVELS for sign in (-1, 1))]))
+NUM_DRAWS = 200
+MAX_LINES, MAX_ROWS = 8, 128  # columns of numbers, and rows of a roll
+MANY_ROWS = 20  # from which those of a roll that are never used are left out
+MAX_LENGTH = 500  # steps before the end
+FEW_STEPS, MANY_STEPS = 4, 24  # of forecasts
+MAX_PADDING = 4  # times the steps that exist
+YES_AND_NO = ({"False", "True"}, {"0", "1"}, {"0.0", "1.0"}, {"no", "yes"})
+
+
+class Panel(NamedTuple):
+    """A column of numbers as a line with bands, or labels as a roll: a row for each, with its probability over time.
+
+    Args:
+        name: Of the column.
+        rows: What the rows of a roll are; () for a line.
+        observed: (T, 1), numbers in the user's units; or (T, R), 1 for what was observed, 0 else; NaN where missing.
+        expected: (T + steps, Q), quantiles; or (T + steps, R), probabilities.
+    """
+
+    name: str
+    rows: tuple[str, ...]
+    observed: np.ndarray
+    expected: np.ndarray
+
+
+class View(NamedTuple):
+    """One sequence.
+
+    Args:
+        name: Of the sequence.
+        positions: (T + steps,), the time of each step, in steps or in units of the median gap; 0 for the last observed.
+        times: (T,), when each observed step was, as text; None if this is not known.
+        panels: Its columns.
+        path: (T, 2), the smoothed states in the plane.
+    """
+
+    name: str
+    positions: np.ndarray
+    times: list[str] | None
+    panels: list[Panel]
+    path: np.ndarray
+
+    @property
+    def length(self) -> int:
+        """T."""
+        return len(self.path)
+
+
+class Views(NamedTuple):
+    """Several sequences, with what their pictures have in common."""
+
+    sequences: list[View]
+    axes: tuple[str, str]  # of the plane
+    steps: int  # of the forecasts
+    is_regular: bool  # whether times are steps
+    num_hidden: int  # columns that are not shown
+
+
+def views_of(model: FittedModel, data: SequenceData, most: int, steps: int | None = None) -> Views:
+    """Return what is shown of the first sequences.
+
+    Args:
+        model: The model.
+        data: Its sequences.
+        most: Number of sequences.
+        steps: Of the forecasts; None for a third of the median length, from 4 to 24. Models with controls, which are
+            not known after the end, have none.
+    """
+    encoded = padded_together(data.test.some(np.arange(min(most, len(data.test.lengths)))))
+    if steps is None:
+        steps = int(np.clip(np.median(encoded.lengths) // 3, FEW_STEPS, MANY_STEPS))
+    steps = 0 if encoded.controls is not None else steps
+    _, draws, states = replicate(model, encoded, NUM_DRAWS)
+    if steps:
+        later = forecast(model, encoded, steps, NUM_DRAWS)
+        draws = [np.concatenate(parts, axis=1) for parts in zip(draws, later, strict=True)]
+    kept = _kept_columns(model.format.columns)
+    paths, axes = _in_a_plane(states, encoded)
+    used = _used_rows(model.format.columns, encoded)
+    views = []
+    for number, drawn in enumerate(draws):
+        first = max(0, int(encoded.lengths[number]) - MAX_LENGTH)
+        observed = encoded.values[number][first:]
+        panels = _panels(model.format.columns, kept, used, observed, np.asarray(drawn[:, first:], np.float64))
+        times = None if data.times is None else list(data.times[number][first:])
+        positions = _positions(encoded.elapsed[number][first:], steps)
+        views.append(View(data.names[number], positions, times, panels, paths[number][first:]))
+    numbers = [column for column in model.format.columns if column.column.family not in LABELS]
+    return Views(views, axes, steps, model.format.time_unit is None, max(0, len(numbers) - MAX_LINES))
+
+
+def padded_together(encoded: Encoded, at_least: int = 0) -> Encoded:
+    """Return sequences that are padded to one length, unless that would multiply their steps by more than four.
+
+    A report or a page then needs one program per task instead of one per length.
+    """
+    length, n = max(int(encoded.lengths.max()), at_least), len(encoded.lengths)
+    return encoded._replace(padded_to=length) if n * length <= MAX_PADDING * encoded.lengths.sum() else encoded
+
+
+def _positions(elapsed, steps):
+    before = np.cumsum(elapsed)
+    return np.concatenate([before - before[-1], np.arange(1, steps + 1)])
+
+
+def _kept_columns(columns):
+    """Return the places of the columns of numbers that are shown."""
+    return [place for place, column in enumerate(columns) if column.column.family not in LABELS][:MAX_LINES]
+
+
+def _used_rows(columns, encoded: Encoded):
+    """Return the places of the binary columns that are shown, in one roll; of many, without those never used."""
+    places = [place for place, column in enumerate(columns) if column.column.family == "bernoulli"]
+    if len(places) > MANY_ROWS:
+        seen = np.concatenate(encoded.values)[:, places] == 1
+        used = np.flatnonzero(seen.any(axis=0))
+        places = places[used.min() : used.max() + 1] if len(used) else places
+    return places[:MAX_ROWS]
+
+
+def _panels(columns: tuple[ColumnFormat, ...], kept, binary, observed, draws):
+    """Return the panels of one sequence, from stored numbers (T, D) and draws of them (S, T + steps, D)."""
+    panels = []
+    for place in kept:
+        in_units = columns[place].column.in_units
+        bands = np.quantile(in_units(draws[..., place]), QUANTILES, axis=0).T
+        panels.append(Panel(columns[place].name, (), in_units(observed[:, [place]]), bands))
+    if binary:
+        names = tuple(_name_of(columns[place]) for place in binary)
+        panels.append(Panel(_heading(names), names, observed[:, binary], draws[..., binary].mean(axis=0)))
+    for place, column in enumerate(columns):
+        if column.column.family in LABELS and column.column.family != "bernoulli":
+            codes = np.arange(len(column.levels))[:MAX_ROWS]
+            seen = np.where(np.isnan(observed[:, [place]]), np.nan, observed[:, [place]] == codes)
+            shares = (draws[..., [place]] == codes).mean(axis=0)
+            panels.append(Panel(column.name, tuple(str(level) for level in column.levels[:MAX_ROWS]), seen, shares))
+    return panels
+
+
+def _heading(names):
+    return names[0] if len(names) == 1 else f"{len(names)} binary columns"
+
+
+def _name_of(column: ColumnFormat):
+    """Return what a binary column says when it is 1."""
+    levels = [str(level) for level in column.levels]
+    return column.name if set(levels) in YES_AND_NO or len(levels) < 2 else f"{column.name} = {levels[1]}"
+
+
+def _in_a_plane(states, encoded: Encoded):
+    """Return states (T, J) in a plane, (T, 2), and the names of its axes: two variables, or principal components."""
+    J = states[0].shape[1]
+    if J == 1:
+        times = [_positions(elapsed, 0) for elapsed in encoded.elapsed]
+        return [np.stack([t, z[:, 0]], axis=1) for t, z in zip(times, states, strict=True)], ("time", "z")
+    if J == 2:
+        return [np.asarray(z, np.float64) for z in states], ("z₁", "z₂")
+    every = np.concatenate(states).astype(np.float64)
+    mean = every.mean(axis=0)
+    _, sizes, directions = np.linalg.svd(every - mean, full_matrices=False)
+    if len(sizes) < 2:  # a single step
+        directions, sizes = np.eye(J), np.ones(J)
+    shares = sizes**2 / max(np.sum(sizes**2), 1e-30)
+    names = tuple(f"principal component {k + 1} ({shares[k]:.0%} of the variance)" for k in range(2))
+    return [(z - mean) @ directions[:2].T for z in states], names

@@ -1,0 +1,128 @@
+"""The numbers in the report of a model of sequences, and how each was computed."""
+
+import numpy as np
+
+from aevb.data.sequence_format import Encoded
+from aevb.data.series import SequenceData
+from aevb.explorer.views import padded_together
+from aevb.fitted import FittedModel
+from aevb.fitted.sequences import log_likelihood, lower_bound_terms
+from aevb.report.judgement import written
+from aevb.report.references import independent_columns
+
+NUM_SAMPLES = 10  # L of the bounds
+LIKELIHOOD_SAMPLES = 500
+MAX_STEPS = 20_000  # of the sequences whose bound is estimated
+LIKELIHOOD_STEPS = 4_000
+UNIT = "nats per step"
+SUM, MEAN = "sum of all values / sum of all lengths", "mean of each sequence's value per step"
+
+
+def measure_sequences(model: FittedModel, data: SequenceData, seed: int) -> dict:
+    """Return the contents of `metrics.json`, except for versions and machine; all values are in nats per step.
+
+    Args:
+        model: The model.
+        data: Its sequences. If none was held out, the numbers are those of training sequences, with a warning.
+        seed: Random seed of the run.
+    """
+    origin = {"unit": UNIT, "split": data.split, "seed": seed}
+    test, train = some_steps(data.test, MAX_STEPS), None
+    if data.train is not None and data.is_held_out:
+        train = data.train.some(np.arange(min(len(test.lengths), len(data.train.lengths))))
+        train = padded_together(train, int(test.lengths.max()))
+    test = padded_together(test, 0 if train is None else int(train.lengths.max()))  # one program for both
+    bound, bounds = _lower_bound(model, test)
+    metrics: dict = {"estimator": "SequenceVAE", "held_out": data.is_held_out, "lower_bound": bound | origin}
+    metrics["lower_bound_per_sequence"] = _per_sequence(bounds, test.lengths) | origin
+    if train is not None:
+        metrics["training_lower_bound"] = _lower_bound(model, train)[0] | origin
+        metrics["training_lower_bound"]["split"] = "training sequences"
+    metrics["log_likelihood"] = _log_likelihood(model, test, bounds) | origin
+    alone = independent_columns(model.format.model_columns, np.concatenate(test.values))
+    alone = np.add.reduceat(alone, np.cumsum(test.lengths) - test.lengths)
+    metrics["independent_columns"] = _ratio(alone, test.lengths) | origin
+    history = model.record.history[-1]
+    metrics |= {
+        "data": data.title,
+        "epochs": history["epoch"],
+        "stopped_because": model.record.stopped_because,
+        "training_seconds": history["seconds"],
+    }
+    return metrics | {"warnings": _judge(metrics)}
+
+
+def some_steps(encoded: Encoded, most: int) -> Encoded:
+    """Return as many of the first sequences as have at most this many steps together, at least one."""
+    return encoded.some(np.arange(max(1, int(np.searchsorted(np.cumsum(encoded.lengths), most, side="right")))))
+
+
+def _ratio(values, lengths):
+    """Return the sum of values over the sum of lengths, with the standard error of such a ratio over sequences."""
+    n, values = len(lengths), np.asarray(values, np.float64)
+    ratio = values.sum() / lengths.sum()
+    error = np.sqrt(n / (n - 1) * np.sum((values - ratio * lengths) ** 2)) / lengths.sum() if n > 1 else float("nan")
+    counts = {"sequences": n, "steps": int(lengths.sum())}
+    return {"value": float(ratio), "std_error": float(error), "convention": SUM, **counts}
+
+
+def _per_sequence(bounds, lengths):
+    values = bounds / lengths
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+    return {"value": float(values.mean()), "std_error": float(error), "convention": MEAN, "sequences": len(values)}
+
+
+def _lower_bound(model, encoded):
+    terms = lower_bound_terms(model, encoded, NUM_SAMPLES)
+    bounds, *parts = (np.asarray(term, np.float64) for term in terms)
+    found = _ratio(bounds, encoded.lengths)
+    for name, term in zip(("reconstruction", "kl_divergence"), parts, strict=True):
+        found[name] = float(term.sum() / encoded.lengths.sum())
+    estimator = "sgvb-b" if model.estimator == "sgvb-b" else "sgvb-a"  # also if another bound was maximized
+    return found | {"estimator": estimator, "num_samples": NUM_SAMPLES}, bounds
+
+
+def _log_likelihood(model, test, bounds):
+    some = some_steps(test, LIKELIHOOD_STEPS)
+    estimate = log_likelihood(model, some, "importance", LIKELIHOOD_SAMPLES)
+    num, steps = len(some.lengths), some.lengths.sum()
+    sampling = float(np.sqrt(np.sum(np.square(estimate.std_errors))) / steps)
+    return _ratio(estimate.values, some.lengths) | {
+        "std_error_of_sampling": sampling,
+        "estimator": f"{estimate.method}, {estimate.effort}",
+        "lower_bound": float(bounds[:num].sum() / steps),
+        "warnings": list(estimate.warnings),
+    }
+
+
+def _judge(metrics):
+    found = []
+    own, alone = metrics["lower_bound"]["value"], metrics["independent_columns"]["value"]
+    if not metrics["held_out"]:
+        found.append(
+            "No sequence was held out, so these numbers are those of sequences that the model was trained on: they are "
+            "too good. Give more sequences, or a larger share of them to hold out (--test-fraction)."
+        )
+    if not max(own, metrics["log_likelihood"]["value"]) >= alone:
+        found.append(
+            "This model is worse than independent columns and steps, which use no states: "
+            f"{written(own, 2)} against {written(alone, 2)} nats per step. Do not rely on it. Train for longer "
+            "(max_epochs, patience), or try other settings."
+        )
+    return found
+
+
+def ranking(metrics: dict) -> tuple[str, list[dict]]:
+    """Return a title, and this model among simple ones, worst first, all on the same sequences."""
+    own = metrics["lower_bound"]
+    words = {
+        "lower_bound": "this model, lower bound",
+        "independent_columns": "independent columns and steps, no states",
+    }
+    entries = [
+        {"words": words[name], "value": metrics[name]["value"], "std_error": error, "is_own": name == "lower_bound"}
+        for name, error in (("lower_bound", own["std_error"]), ("independent_columns", None))
+    ]
+    kept = "held-out" if metrics["held_out"] else "training"
+    title = f"log p(x) of {own['sequences']:,} {kept} sequence{'s' * (own['sequences'] != 1)}, {UNIT} ({SUM})"
+    return title, sorted(entries, key=lambda entry: entry["value"])

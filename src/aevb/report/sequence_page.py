@@ -1,0 +1,40 @@
+"""The report of a model of sequences."""
+
+from pathlib import Path
+from typing import Any
+
+from aevb.data.series import SequenceData
+from aevb.fitted import FittedModel
+from aevb.report.page import common_facts, render
+
+MAX_COLUMNS = 30  # in the list of columns
+MAX_DIGITS = 3
+
+
+def render_sequence_report(
+    folder: Path, model: FittedModel, data: SequenceData, metrics: dict, pictures: list[str], **origin: str
+) -> Path:
+    """Write `report.html`.
+
+    Args:
+        folder: Folder of the report.
+        model: The model.
+        data: Its sequences.
+        metrics: See :func:`aevb.report.sequence_measures.measure_sequences`.
+        pictures: Names of the pictures.
+        origin: See :func:`aevb.report.page.render_report`.
+    """
+    a, train = model.arguments, data.train
+    facts: dict[str, Any] = common_facts(folder, model, data, metrics, pictures, **origin)
+    facts |= {
+        "title": data.title,
+        "num_train": 0 if train is None else len(train.lengths),
+        "num_steps": 0 if train is None else int(train.lengths.sum()),
+        "kept": "given" if train is None else "held-out" if metrics["held_out"] else "training",
+        "digits": MAX_DIGITS if abs(metrics["lower_bound"]["value"]) < 10 else 2,
+        "columns": model.format.columns[:MAX_COLUMNS],
+        "num_columns": len(model.format.columns),
+        "transition": a.transition if isinstance(a.transition, str) else f"your own: {type(a.transition).__name__}",
+        "hidden": ", ".join(map(str, a.hidden_for(is_table=False))) or "none",
+    }
+    return render(folder, "sequence_report.html", facts)
