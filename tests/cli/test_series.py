@@ -11,18 +11,8 @@ from aevb import load
 from aevb.cli import run
 
 pytestmark = pytest.mark.thorough
-OPTIONS = [
-    "--latent-dim",
-    "2",
-    "--hidden",
-    "none",
-    "--max-epochs",
-    "2",
-    "--optimizer",
-    "sgd",
-    "--learning-rate",
-    "1e-4",
-]
+OPTIONS = ["--latent-dim", "2", "--hidden", "linear", "--max-epochs", "2", "--optimizer", "sgd"]
+OPTIONS += ["--learning-rate", "1e-4"]
 OPTIONS += ["--transition", "linear", "--recognition", "forward", "--recurrent-size", "4"]
 
 

@@ -127,6 +127,12 @@ def test_bad_settings_are_refused(setting, words):
 
 
 @pytest.mark.thorough
+def test_sequences_without_transitions_are_refused():
+    with pytest.raises(ValueError, match=r"one step each, .* Give longer sequences, or use VAE"):
+        SequenceVAE(**SMALL).fit([walk[:1] for walk in WALKS])
+
+
+@pytest.mark.thorough
 def test_another_number_of_columns_is_refused(model):
     with pytest.raises(ValueError, match="x2"):
         model.score([np.zeros((4, 3))])

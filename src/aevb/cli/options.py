@@ -12,6 +12,7 @@ OPTIONS: dict[str, Setting] = {name: setting for name, setting in SETTINGS.items
 SEQUENCE_OPTIONS = {name: setting for name, setting in SEQUENCE_SETTINGS.items() if setting.kind is not None}
 OF_ESTIMATORS = {"VAE": OPTIONS, "SequenceVAE": SEQUENCE_OPTIONS}
 NONE = "none"  # the word for None, on the command line and in `config.toml`
+LINEAR = "linear"  # the word for no hidden layers, on the command line
 
 
 def model_options():
@@ -25,7 +26,7 @@ def model_options():
         sort_key=1.5,
     )
     fields = []
-    for name, setting in (SEQUENCE_OPTIONS | OPTIONS).items():
+    for name, setting in {**OPTIONS, **{name: SEQUENCE_OPTIONS[name] for name in _further()}}.items():
         group, said = common if name in OPTIONS else further, _said(setting.default)
         parameter = Parameter(
             help=setting.plain_help, group=group, show_default=lambda _, said=said: said, negative_none=()
@@ -39,6 +40,11 @@ def model_options():
     options = make_dataclass("ModelOptions", fields)
     options.__module__ = __name__  # otherwise Cyclopts treats it as a builtin class
     return options
+
+
+def _further():
+    """Return the names of the arguments that only sequences have."""
+    return [name for name in SEQUENCE_OPTIONS if name not in OPTIONS]
 
 
 def _differing():
@@ -66,7 +72,7 @@ def settings(given: dict, config: dict, estimator: str = "VAE") -> dict:
             hint = " It is for sequences, with --time or --sequence." if name in SEQUENCE_OPTIONS else ""
             raise InputError(f"--{name.replace('_', '-')}: {estimator} has no such argument.{hint}")
     defaults = {name: setting.default for name, setting in options.items()}
-    return {name: _value(value, options[name]) for name, value in {**defaults, **config, **given}.items()}
+    return {name: _value(value) for name, value in {**defaults, **config, **given}.items()}
 
 
 def written(values: dict) -> dict:
@@ -86,11 +92,11 @@ def _wholes(_, tokens):
     return tuple(_whole(_, [token]) for token in tokens)
 
 
-def _value(value, setting):
+def _value(value):
     value = tuple(value) if isinstance(value, list) else value
-    if value == (NONE,):  # of layers: none at all, unless that is what the default stands for
-        return None if setting.default is None else ()
-    return None if isinstance(value, str) and value == NONE else value
+    if value == (LINEAR,):
+        return ()
+    return None if value in (NONE, (NONE,)) else value
 
 
 def _type(setting):

@@ -2,18 +2,12 @@
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from aevb.cli.console import InputError, shell
 from aevb.cli.data import settings_of
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, read_config
-
-if TYPE_CHECKING:
-    from aevb.data.data_settings import DataSettings
-    from aevb.data.run_data import RunData
-    from aevb.data.series import SequenceData, SeriesSettings
-
 
 _OTHERS = {  # what can be done with the run of an estimator that a command does not support
     "VAE": "is not a run of sequences. Train one with aevb fit data.csv --time T --sequence ID.",
@@ -27,7 +21,7 @@ class Run(NamedTuple):
 
     folder: Path
     vae: Any  # a VAE or a SequenceVAE
-    data: "DataSettings | SeriesSettings"
+    data: Any  # DataSettings or SeriesSettings
     command: str
     columns: tuple[str, ...] = ()  # of the training data, if they have names
 
@@ -37,8 +31,8 @@ class Run(NamedTuple):
         model = self.vae.model_
         return model.is_table and model.format.container != "numpy"
 
-    def load_data(self) -> "RunData | SequenceData":
-        """Load the data of the run, with the same split."""
+    def load_data(self) -> Any:
+        """Load the data of the run, a `RunData` or a `SequenceData`, with the same split."""
         from aevb.cli.data import load_data
         from aevb.data.own import DataFileError
 

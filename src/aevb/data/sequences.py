@@ -103,7 +103,7 @@ def read_sequences(X: Any, lengths: Any = None, times: Any = None, name: str = "
         raise WrongTypeError(f"{name}={shown(X)} are not sequences. Give {FORMS}.")
     if times is not None:
         found = found._replace(times=_read_times(times, found, name))
-    check_times(found, name)
+    check_times(found, name if times is None else "times")
     return found
 
 
@@ -139,7 +139,10 @@ def _from_list(parts, lengths, name):
             array = np.asarray(part)
             array = array if array.dtype.kind in "fiub" else array.astype(np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"{name}: sequence {number} is not an array of numbers (counted from 0).") from None
+            raise ValueError(
+                f"{name}: sequence {number} is not an array of numbers (counted from 0). Give numbers, or a data frame "
+                "for columns of text."
+            ) from None
         arrays.append(array[:, None] if array.ndim == 1 else array)
         if arrays[-1].ndim != 2:
             raise ValueError(f"{name}: sequence {number} has shape {array.shape}; expected (steps, columns).")
@@ -156,6 +159,12 @@ def _from_array(X, lengths, name):
         raise WrongTypeError(f"{name} contains {X.dtype}, not numbers. Give numbers, or a data frame.")
     if X.ndim == 3:
         if lengths is not None and np.shape(lengths) == (len(X),):
+            if len(X) and np.max(lengths) > X.shape[1]:
+                number = int(np.argmax(lengths))
+                raise ValueError(
+                    f"lengths: sequence {number} has {np.max(lengths)} steps (counted from 0), but {name} has shape "
+                    f"{X.shape}, with room for {X.shape[1]}."
+                )
             return _from_list([row[:length] for row, length in zip(X, lengths, strict=True)], None, name)
         if lengths is not None:
             raise ValueError(
@@ -175,6 +184,12 @@ def _from_frame(frame, lengths, name):
     if lengths is None and getattr(index, "nlevels", 1) == 2:
         assert index is not None
         return by_sequence(frame, index.get_level_values(0), index.get_level_values(1), name)
+    if lengths is None and getattr(index, "nlevels", 1) > 2:
+        levels = getattr(index, "nlevels", 1)
+        raise ValueError(
+            f"{name}: the frame's index has {levels} levels; expected two, (sequence, time). Join the levels that say "
+            "which sequence a row belongs to."
+        )
     lengths = _checked_lengths([num_rows] if lengths is None else lengths, num_rows, name)
     return Sequences(frame, lengths, form="rows")
 
@@ -208,9 +223,15 @@ def _checked_lengths(lengths, num_rows, name):
     found = found.astype(int)
     if (found < 1).any():
         number = int(np.argmax(found < 1))
-        raise ValueError(f"{name}: sequence {number} has {found[number]} steps (counted from 0). Leave it out.")
+        raise ValueError(
+            f"{name}: sequence {number} has {found[number]} steps (counted from 0), and each needs at least one. Leave "
+            "it out."
+        )
     if num_rows is not None and found.sum() != num_rows:
-        raise ValueError(f"lengths: they add up to {found.sum():,}, but {name} has {num_rows:,} rows.")
+        raise ValueError(
+            f"lengths: they add up to {found.sum():,}, but {name} has {num_rows:,} rows. Give the number of rows of "
+            "each sequence, in their order."
+        )
     return found
 
 
@@ -239,7 +260,10 @@ def _numbers(times, name):
     try:
         return times.astype(np.float64)
     except (TypeError, ValueError):
-        raise WrongTypeError(f"{name}: the times are neither numbers nor dates, such as {shown(times[0])}.") from None
+        raise WrongTypeError(
+            f"{name}: the times are neither numbers nor dates, such as {shown(times[0])}. Give numbers, or dates as "
+            "NumPy's datetime64."
+        ) from None
 
 
 def check_times(found: Sequences, name: str = "sequences") -> None:
@@ -247,7 +271,11 @@ def check_times(found: Sequences, name: str = "sequences") -> None:
     if found.times is None:
         return
     if not np.isfinite(found.times).all():
-        raise ValueError(f"{name}: a time is NaN or infinite. Give a time for each step, or leave the step out.")
+        row = int(np.argmin(np.isfinite(found.times)))
+        raise ValueError(
+            f"{name}: the time in row {row} is {found.times[row]} (counted from 0). Give a time for each step, or "
+            "leave the step out."
+        )
     for number, times in enumerate(np.split(found.times, found.ends)):
         gaps = np.diff(times)
         if (gaps <= 0).any():

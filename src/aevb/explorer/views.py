@@ -181,5 +181,5 @@ def _in_a_plane(states, encoded: Encoded):
     if len(sizes) < 2:  # a single step
         directions, sizes = np.eye(J), np.ones(J)
     shares = sizes**2 / max(np.sum(sizes**2), 1e-30)
-    names = tuple(f"principal component {k + 1} ({shares[k]:.0%} of the variance)" for k in range(2))
-    return [(z - mean) @ directions[:2].T for z in states], names
+    first, second = (f"principal component {k + 1} ({shares[k]:.0%} of the variance)" for k in range(2))
+    return [(z - mean) @ directions[:2].T for z in states], (first, second)

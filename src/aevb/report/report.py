@@ -140,11 +140,16 @@ def write_results(folder: Path, vae: Any, run_data: RunData | SequenceData, seed
     model: FittedModel = fitted_model(vae)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report shows them next to the numbers
-        are_sequences = isinstance(run_data, SequenceData)
-        metrics = (measure_sequences if are_sequences else measure)(model, run_data, seed)
+        if isinstance(run_data, SequenceData):
+            metrics = measure_sequences(model, run_data, seed)
+        else:
+            metrics = measure(model, run_data, seed)
     runs.write_metrics(folder, metrics)
     names = pictures.draw_pictures(model, run_data, folder, seed)
-    (render_sequence_report if are_sequences else render_report)(folder, model, run_data, metrics, names, **origin)
+    if isinstance(run_data, SequenceData):
+        render_sequence_report(folder, model, run_data, metrics, names, **origin)
+    else:
+        render_report(folder, model, run_data, metrics, names, **origin)
     return metrics
 
 

@@ -34,7 +34,17 @@ def render_sequence_report(
         "digits": MAX_DIGITS if abs(metrics["lower_bound"]["value"]) < 10 else 2,
         "columns": model.format.columns[:MAX_COLUMNS],
         "num_columns": len(model.format.columns),
-        "transition": a.transition if isinstance(a.transition, str) else f"your own: {type(a.transition).__name__}",
-        "hidden": ", ".join(map(str, a.hidden_for(is_table=False))) or "none",
+        "transition": f"your own: {type(a.transition).__name__}"
+        if "transition" in a.own_parts
+        else _chosen(a.transition),
+        "hidden": _chosen(a.hidden and a.hidden_for(is_table=False)),
+        "width": _chosen(a.recurrent_size),
     }
     return render(folder, "sequence_report.html", facts)
+
+
+def _chosen(value):
+    """Return a setting as text; None was chosen from the size of the data."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "automatic" if value is None else str(value)

@@ -126,6 +126,11 @@ class SequenceVAE(SequenceTasks):
         self._check_parameters()
         with unchanged_on_error(self):
             found = read_sequences(sequences, lengths, times)
+            if found.lengths.max() == 1:
+                raise ValueError(
+                    "sequences: they have one step each, from which no transition can be learned. Give longer "
+                    "sequences, or use VAE for rows that do not belong together."
+                )
             format = SequenceFormat.learn(found, self.likelihood, controls, covariates)
             encoded = format.encode(found, controls, covariates)
             data = TrainingSequences(format, encoded, _held_out(validation_data, format))
