@@ -114,7 +114,7 @@ def by_gaussian_network(split: Split, seed: int, **setting: Any) -> np.ndarray:
     network = initialize(GaussianMLP(size, HIDDEN, 1, "gelu"), jax.random.key(seed))
     parts = {"encoder": _Prior(), "decoder": _WithoutLatents(network)}
     precision = prior_precision(len(split.y), "auto", is_standardized=True)  # as that of the regressor
-    options = {"learning_rate": 0.005, "parameter_prior": precision} | setting
+    options: dict[str, Any] = {"learning_rate": 0.005, "parameter_prior": precision} | setting
     model = VAE(1, conditional=True, **parts, random_state=seed, progress=False, **options)
     model.fit(((split.y - mean) / std)[:, None], split.x)
     found = model.score_samples(((split.test_y - mean) / std)[:, None], split.test_x)
