@@ -78,11 +78,11 @@ def forecast(
 
 def _times(series, name, unit, steps) -> dict[str, Any]:
     """Return the columns that say which step a row is, and when it is, if that is known."""
-    from aevb.data.series import time_as_text, times_after
+    from aevb.data.series import as_text, times_after
 
     columns: dict[str, Any] = {"step": list(range(1, steps + 1)) * len(series.names)}
     if name is not None and unit is not None:
-        columns[name] = [time_as_text(time) for time in times_after(series, unit, steps).ravel().tolist()]
+        columns[name] = [as_text(time) for time in times_after(series, unit, steps).ravel().tolist()]
     return columns
 
 

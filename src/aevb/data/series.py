@@ -103,7 +103,7 @@ class SeriesFile(NamedTuple):
     def names(self) -> tuple[str, ...]:
         """What the sequences are called."""
         names = self.found.names
-        return tuple(map(str, np.arange(len(self.found.lengths)) if names is None else names))
+        return tuple(map(as_text, range(len(self.found.lengths)) if names is None else names.tolist()))
 
     def stored_by(self, model: FittedModel) -> SequenceData:
         """Return the sequences as the model stores them; those of the report are the held-out ones, if there are any.
@@ -115,7 +115,7 @@ class SeriesFile(NamedTuple):
         encoded, num = model.format.encode(self.found), len(self.found.lengths)
         times = None
         if self.times is not None:
-            parts = np.split(np.array([time_as_text(time) for time in self.times.tolist()], object), self.found.ends)
+            parts = np.split(np.array([as_text(time) for time in self.times.tolist()], object), self.found.ends)
             times = tuple(list(parts[number]) for number in numbers)
         split = f"test: {len(self.test)} of {num} sequences, chosen at random, not used for training"
         return SequenceData(
@@ -137,9 +137,14 @@ def prepare_series(settings: SeriesSettings) -> SeriesFile:
     return SeriesFile(Path(settings.source).name, found, times, np.setdiff1d(np.arange(num), test), test)
 
 
-def time_as_text(time: Any) -> str:
-    """Return a time as text: dates without an empty time of day, numbers without an empty fraction."""
-    return f"{time:.6g}" if isinstance(time, float) else str(time).removesuffix(" 00:00:00")
+def as_text(value: Any) -> str:
+    """Return a time or a name as text: dates without an empty time of day, numbers without an empty fraction.
+
+    Example:
+        >>> [as_text(value) for value in (1950.0, 0.25, "shop 1", np.datetime64("2024-01-31T00:00:00").item())]
+        ['1950', '0.25', 'shop 1', '2024-01-31']
+    """
+    return f"{value:.15g}" if isinstance(value, float) else str(value).removesuffix(" 00:00:00")
 
 
 def read_series(settings: SeriesSettings) -> tuple[Sequences, np.ndarray | None]:

@@ -18,7 +18,7 @@ from aevb.fitted.sequences import draws_of, over_sequences
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forecast:
     """Draws of the steps after the end of sequences, in the units of the data.
 
@@ -29,9 +29,15 @@ class Forecast:
         >>> forecast = Forecast(np.linspace(0, 1, 101).reshape(1, 101, 1, 1))
         >>> forecast.mean.ravel().round(2).tolist(), forecast.interval(0.9).ravel().round(2).tolist()
         ([0.5], [0.05, 0.95])
+        >>> forecast
+        Forecast of 1 sequences, 1 steps, 1 columns: 101 draws
     """
 
     draws: np.ndarray
+
+    def __repr__(self) -> str:
+        n, num_draws, steps, D = self.draws.shape
+        return f"Forecast of {n:,} sequences, {steps:,} steps, {D:,} columns: {num_draws:,} draws"
 
     @property
     def mean(self) -> np.ndarray:

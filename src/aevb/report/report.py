@@ -14,7 +14,7 @@ from aevb.data.reading import column_names
 from aevb.data.run_data import RunData
 from aevb.data.sequence_format import SequenceFormat
 from aevb.data.sequences import read_arguments
-from aevb.data.series import SequenceData
+from aevb.data.series import SequenceData, as_text
 from aevb.errors import shown
 from aevb.explorer import NotExplorableError, write_page
 from aevb.files import check_folder
@@ -108,7 +108,7 @@ def _sequence_data(model, X, X_train, title):
         train = model.format.encode(others, **given)
     num = len(found.lengths)
     split = f"{num:,} sequences" if train is None else f"{len(train.lengths):,} training sequences and {num:,} others"
-    names = tuple(map(str, np.arange(num) if found.names is None else found.names))
+    names = tuple(map(as_text, range(num) if found.names is None else found.names.tolist()))
     return SequenceData(title, split, train, model.format.encode(found, **conditions), names)
 
 

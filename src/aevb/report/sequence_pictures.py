@@ -36,7 +36,7 @@ SEQUENCE_PICTURES: dict[str, Picture] = {
         "Forecasts",
         words(
             "Draws of the steps after the last observation. The bands widen with the model's uncertainty; "
-            "`aevb forecast` and the method `forecast` compute them for any number of steps."
+            "aevb forecast and the method forecast compute them for any number of steps."
         ),
         lambda model, data: _views(model, data).steps > 0,
         lambda model, data, path, seed: save(plot_forecasts(_views(model, data)), path),

@@ -250,7 +250,7 @@ def format_of(estimator: Any, reading: Reading, units) -> MatrixFormat:
     return MatrixFormat(int(estimator.n_features_in_), names, reading.scale, offset, from_frame)
 
 
-def show_columns(table: TableFormat, shows_progress: bool, advice: str) -> None:
+def show_columns(table: TableFormat, shows_progress: bool, advice: str, name: str = "X") -> None:
     """Show the kinds of a table's columns; where nothing is shown, warn about those that are left out, with advice."""
     if _TABLE_LOG.isEnabledFor(logging.INFO):
         _TABLE_LOG.info("%s", table)
@@ -258,8 +258,9 @@ def show_columns(table: TableFormat, shows_progress: bool, advice: str) -> None:
     tell(shows_progress, str(table))
     omitted = [f"{column.name!r} is {column.reason}" for column in table.left_out if column.reason != AS_ASKED]
     if omitted and not shows_progress:
+        share = f"{len(omitted)} of {len(table.names)} columns"
         warnings.warn(
-            f"X: the model does not learn {len(omitted)} of {len(table.names)} columns: {'; '.join(omitted)}. {advice}",
+            f"{name}: the model does not learn {share}: {'; '.join(omitted)}. {advice}",
             UserWarning,
             stacklevel=4,
         )

@@ -3,6 +3,7 @@
 Paper: §7.
 """
 
+from aevb.data.frames import is_frame
 from aevb.data.sequence_format import Encoded, SequenceFormat
 from aevb.data.sequences import read_arguments, read_sequences
 from aevb.fitted import FittedModel
@@ -10,6 +11,8 @@ from aevb.fitted.model import seed_of
 from aevb.settings import SEQUENCE_SETTINGS, with_arguments
 from aevb.vae.checks import check_checkpoint, check_settings
 from aevb.vae.conventions import unchanged_on_error
+from aevb.vae.fitting import show_columns
+from aevb.vae.learning import NAME_ITS_KIND
 from aevb.vae.sequence_fitting import TrainingSequences, fit_sequences, learn_more
 from aevb.vae.sequence_tasks import SequenceTasks
 
@@ -132,6 +135,8 @@ class SequenceVAE(SequenceTasks):
                     "sequences, or use VAE for rows that do not belong together."
                 )
             format = SequenceFormat.learn(found, self.likelihood, controls, covariates)
+            if is_frame(found.rows):
+                show_columns(format.table, self._shows_progress, NAME_ITS_KIND, "sequences")
             encoded = format.encode(found, controls, covariates)
             data = TrainingSequences(format, encoded, _held_out(validation_data, format))
             run = seed_of(self.random_state), self._shows_progress, (checkpoint, checkpoint_seconds)
