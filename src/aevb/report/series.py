@@ -16,13 +16,13 @@ BANDS = ", ".join(f"{level:.0%}" for level in LEVELS)
 
 def plot_reconstructions(views: Views, most: int = 2) -> Figure:
     """Draw what was observed in sequences, and what the model expects there once it has seen all of it."""
-    said = f"black: observed; blue: median and {BANDS} of p(x_t|z_t), z from q(z|x)"
+    said = f"black: observed; blue: median and {BANDS}, or probability, under p(xₜ|zₜ) with z from q(z|x)"
     return _plot(views, most, "Observed and reconstructed", said, lambda view: slice(0, view.length))
 
 
 def plot_forecasts(views: Views, most: int = 2) -> Figure:
     """Draw the last observations of sequences, and the bands of the steps after them."""
-    said = f"black: observed; blue: median and central intervals ({BANDS}) of the next {views.steps} steps"
+    said = f"black: observed; blue: median and {BANDS}, or probability, of the next {views.steps} steps"
     return _plot(views, most, "Forecasts", said, lambda view: slice(view.length, None), MAX_SHOWN)
 
 
@@ -87,7 +87,9 @@ def _draw_roll(axes: Axes, view: View, panel: Panel, steps: slice, first: int):
     axes.pcolormesh(at, rows, shares.T, cmap="Blues", vmin=0, vmax=1, rasterized=True)
     observed, at = panel.observed[first:], view.positions[first : view.length]
     when, what = np.nonzero(observed == 1)
-    size = float(np.clip(200 / max(len(at), 1), 1.5, 5))
+    width, height = axes.get_window_extent().size * 72 / axes.figure.dpi  # in points
+    cell = min(width / (len(at) + len(shares) * bool(start)), height / len(panel.rows))
+    size = float(np.clip(0.5 * cell, 1.2, 5))  # the expected probability stays visible around a mark
     axes.plot(at[when], what, "s", color=INK, markersize=size, markeredgewidth=0, linestyle="none")
     when, what = np.nonzero(np.isnan(observed))
     axes.plot(at[when], what, "x", color=FAINT, markersize=min(size, 3), markeredgewidth=0.5, linestyle="none")
@@ -119,8 +121,10 @@ def _time_axis(axes: Axes, view: View, is_regular: bool, first: int | None, is_l
         times, at = view.times, view.positions[: view.length]
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: times[int(np.argmin(np.abs(at - x)))]))
     elif first is not None:
-        start = view.length - 1 if is_regular else -view.positions[0]  # counted from the start, which is 0
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x + start:g}"))
+        start = -view.positions[0]  # counted from the start, which is 0
+        whole = MaxNLocator(4, integer=True).tick_values(0, start)
+        shown = [float(tick) for tick in whole if 0 <= tick <= start]
+        axes.set_xticks([tick - start for tick in shown], [f"{tick:g}" for tick in shown])
     else:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:+g}".replace("-", "−") if x else "end"))
     unit = "step" if is_regular else "median gap"
