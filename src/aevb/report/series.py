@@ -87,7 +87,8 @@ def _draw_roll(axes: Axes, view: View, panel: Panel, steps: slice, first: int):
     axes.pcolormesh(at, rows, shares.T, cmap="Blues", vmin=0, vmax=1, rasterized=True)
     observed, at = panel.observed[first:], view.positions[first : view.length]
     when, what = np.nonzero(observed == 1)
-    width, height = axes.get_window_extent().size * 72 / axes.figure.dpi  # in points
+    box, points = axes.get_window_extent(), 72 / axes.figure.dpi  # per pixel
+    width, height = box.width * points, box.height * points
     cell = min(width / (len(at) + len(shares) * bool(start)), height / len(panel.rows))
     size = float(np.clip(0.5 * cell, 1.2, 5))  # the expected probability stays visible around a mark
     axes.plot(at[when], what, "s", color=INK, markersize=size, markeredgewidth=0, linestyle="none")
