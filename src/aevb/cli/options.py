@@ -22,7 +22,7 @@ def model_options():
         "Model of sequences",
         help="With --time or --sequence, these and the arguments above that aevb.SequenceVAE has, with its defaults: "
         + ", ".join(f"{name.replace('_', '-')} {_said(setting.default)}" for name, setting in _differing().items())
-        + ".",
+        + ". --hidden linear makes p(x_t|z_t) linear.",
         sort_key=1.5,
     )
     fields = []
