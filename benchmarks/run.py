@@ -23,6 +23,8 @@ WORKERS = {
     "torch_likelihood": TORCH,
     "ours_stream": None,
     "ours_resident": None,
+    "ours_sequences": None,
+    "numpyro_dmm": None,
 }
 # Title, unit, and target ratio ours / other for each worker; the first worker is ours.
 BENCHMARKS = {
@@ -40,6 +42,11 @@ BENCHMARKS = {
         "Paper's MNIST network on a file of AEVB_STREAM_GIGABYTES (10) against an array; at most 1.5 GB resident",
         "samples/s",
         {"ours_stream": None, "ours_resident": 0.9},
+    ),
+    "sequences": (
+        "Deep Markov model of Bach's chorales (needs AEVB_DATA), J=100, emission 100, transition 200, GRU 400, M=20",
+        "sequences/s",
+        {"ours_sequences": None, "numpyro_dmm": 3.0},
     ),
 }
 

@@ -16,6 +16,9 @@ NUM_ROWS, LIKELIHOOD_HIDDEN, LIKELIHOOD_LATENT_DIM = 1000, 100, 3
 SAMPLES, LEAPFROG = 50, 4  # per stage, over all chains of a datapoint
 CHAINS, TUNING = 2, 100  # not given in the paper; the same for all
 
+# Deep Markov models of Bach's chorales: the published sizes.
+CHORALES = {"latent_dim": 100, "emission": 100, "transition": 200, "recurrent": 400, "batch": 20}
+
 
 def load_rows():
     """Return 50,000 grey-level images as bytes: MNIST where AEVB_DATA has it, random bytes elsewhere."""

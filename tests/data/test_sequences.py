@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from aevb.data.encoded_sequences import Encoded
 from aevb.data.sequence_format import SequenceFormat
 from aevb.data.sequences import read_sequences
 
@@ -93,3 +94,16 @@ def test_notes_that_are_never_played_are_columns_too():
     played = [np.array([[1.0, 0, 0]])]
     np.testing.assert_array_equal(format.encode(read_sequences(played)).values[0], played[0])
     np.testing.assert_array_equal(format.in_units(np.array([[1.0, np.nan, 0]])), [[1, np.nan, 0]])
+
+
+def test_windows_know_the_step_before_them_and_the_window_after_them():
+    values = [np.arange(7.0)[:, None], np.arange(3.0)[:, None]]
+    encoded = Encoded(np.array([7, 3]), values, [np.ones(7), np.full(3, 2.0)], covariates=np.array([[1.0], [2.0]]))
+
+    found = encoded.windows(3)
+
+    assert found.lengths.tolist() == [3, 3, 1, 3]
+    assert found.following.tolist() == [1, 2, 4, 4]
+    np.testing.assert_array_equal(np.ravel(found.before), [np.nan, 2, 5, np.nan])
+    assert found.covariates.ravel().tolist() == [1, 1, 1, 2]
+    assert [rows.ravel().tolist() for rows in found.values] == [[0, 1, 2], [3, 4, 5], [6], [0, 1, 2]]

@@ -14,10 +14,9 @@ import pytest
 from jax import lax
 from scipy.stats import multivariate_normal
 
-from aevb.distributions import MarkovChain
+from aevb.distributions import MarkovChain, reparameterize
 from aevb.estimators import importance, sgvb_a, sgvb_b
 from aevb.fitted import sequences as tasks
-from aevb.inference.particle_filter import particle_filter
 from aevb.models import (
     Column,
     Conversion,
@@ -28,6 +27,9 @@ from aevb.models import (
     sequence_models,
     start_sequence_models,
 )
+from aevb.models.emission import previous_features
+from aevb.models.linear_states import kalman_log_likelihood, start_from_linear_states
+from aevb.models.transitions import Step
 from aevb.training import Source, lower_bounds
 
 pytestmark = pytest.mark.float64
@@ -41,11 +43,11 @@ def linear_models(shape=SHAPE, seed=0):
     """Return models with linear parts, and a recognition model with random weights."""
     generative, recognition = start_sequence_models(sequence_models(COLUMNS, shape), jax.random.key(seed))
     values = {
-        "transition.linear.weight": jnp.array([[0.8, 0.3, 0.5, 0.0], [-0.2, 0.6, 0.0, 1.0]]),
+        "transition.linear.weight": jnp.array([[0.8, 0.3, 0.5, 0.0], [-0.2, 0.6, 0.0, 1.0]])[:, : J + shape.num_inputs],
         "transition.linear.bias": jnp.array([0.1, -0.2]),
         "transition.log_variance": jnp.log(jnp.array([0.5, 0.3])),
         "transition.rate": jnp.array([0.2, -0.5]),
-        "initial.network.layers": jnp.array([[0.4, 0.0], [0.0, -0.3], [0.0, 0.0], [0.0, 0.0]]),
+        "initial.network.layers": jnp.array([[0.4, 0.0], [0.0, -0.3], [0.0, 0.0], [0.0, 0.0]])[:, : shape.num_inputs],
     }
     prior = generative.prior
     prior = eqx.tree_at(
@@ -55,9 +57,12 @@ def linear_models(shape=SHAPE, seed=0):
     )
     layer = lambda p: (p.initial.network.layers[0].weight, p.initial.network.layers[0].bias)  # noqa: E731
     prior = eqx.tree_at(layer, prior, (values["initial.network.layers"], jnp.array([0.5, 0.0, -0.2, 0.4])))
-    weight = jnp.array([[1.2, 0.4], [-0.5, 0.9], [0.0, 0.0], [0.0, 0.0]])  # the variance does not depend on z
+    weight = np.array([[1.2, 0.4], [-0.5, 0.9], [0.0, 0.0], [0.0, 0.0]])  # the variance does not depend on z
+    if shape.autoregressive:  # on x_{t-1}, and on which of its entries are observed
+        of_previous = [[0.5, -0.3, 0.2, 0.0], [0.1, 0.7, 0.0, -0.4]]
+        weight = np.hstack([weight, np.vstack([of_previous, np.zeros((D, 2 * D))])])
     emission = lambda d: (d.step.network.layers[0].weight, d.step.network.layers[0].bias)  # noqa: E731
-    decoder = eqx.tree_at(emission, generative.decoder, (weight, jnp.array([0.3, -0.1, -0.6, -1.2])))
+    decoder = eqx.tree_at(emission, generative.decoder, (jnp.asarray(weight), jnp.array([0.3, -0.1, -0.6, -1.2])))
     generative = eqx.tree_at(lambda g: (g.prior, g.decoder), generative, (prior, decoder))
     return generative, recognition
 
@@ -93,9 +98,18 @@ def joint(generative, x, length):
         M[here, : t * J] = A @ M[before, : t * J]
         M[: t * J, here] = M[here, : t * J].T
         M[here, here] = A @ M[before, before] @ A.T + np.diag(variance)
-    C = np.kron(np.eye(length), emission.weight[:D])
+    C = np.kron(np.eye(length), emission.weight[:D, :J])
     noise = np.tile(np.exp(emission.bias[D:]), length)
-    return np.concatenate(means), M, C, np.tile(emission.bias[:D], length), noise
+    return np.concatenate(means), M, C, (emission.bias[:D] + of_previous(emission, x))[:length].ravel(), noise
+
+
+def of_previous(emission, x):
+    """Return what x_{t-1} adds to the mean of x_t, (T, D): nothing unless it is autoregressive."""
+    if emission.weight.shape[1] == J:
+        return np.zeros((T, D))
+    seen = np.vstack([np.zeros((1, D)), x.observed[:-1]])
+    values = np.vstack([np.zeros((1, D)), x.values[:-1]])
+    return np.hstack([seen * values, seen]) @ emission.weight[:D, J:].T
 
 
 def conditioned(generative, x, until=None):
@@ -113,7 +127,7 @@ def conditioned(generative, x, until=None):
     return value, m + gain @ (y - mean), M - gain @ C @ M
 
 
-def datapoints(seed=0):
+def datapoints(seed=0, autoregressive=False):
     """Return sequences (stacked) of any values: the densities are compared, not the fit."""
     rng = np.random.default_rng(seed)
     length = rng.integers(1, T + 1, NUM)
@@ -126,7 +140,11 @@ def datapoints(seed=0):
         "controls": rng.normal(size=(NUM, T, 1)),
         "covariates": rng.normal(size=(NUM, 1)),
     }
-    return Datapoint(np.where(observed, rng.normal(size=(NUM, T, D)), 0.0), observed, given)
+    values = rng.normal(size=(NUM, T, D))
+    if autoregressive:
+        past = np.where(observed, values, np.nan)[:, :-1]
+        given["previous"] = np.concatenate([np.full((NUM, 1, D), np.nan), past], axis=1)
+    return Datapoint(np.where(observed, values, 0.0), observed, given)
 
 
 def each(points):
@@ -148,7 +166,11 @@ class ExactSmoother(eqx.Module):
         u = jnp.concatenate([x.given["controls"], jnp.broadcast_to(x.given["covariates"], (T, 1))], axis=1)
         k = jax.nn.softplus(transition.rate)
         exists = jnp.arange(T) < x.given["length"]
-        C, r = emission.weight[:D], jnp.exp(emission.bias[D:])
+        C, r = emission.weight[:D, :J], jnp.exp(emission.bias[D:])
+        y = x.filled().values
+        if "previous" in x.given:
+            read = previous_features(x.given["previous"], COLUMNS)
+            y = y - read @ emission.weight[:D, J:].T
 
         def back(message, inputs):
             P, h = message
@@ -167,7 +189,7 @@ class ExactSmoother(eqx.Module):
             return message, (of_step, P, h)
 
         start = jnp.zeros((J, J)), jnp.zeros(J)
-        inputs = x.observed, x.filled().values, u, x.given["elapsed"], exists
+        inputs = x.observed, y, u, x.given["elapsed"], exists
         _, (steps, P, h) = lax.scan(back, start, inputs, reverse=True)
         m, v = first.weight[:J] @ u[0] + first.bias[:J], jnp.exp(first.weight[J:] @ u[0] + first.bias[J:])
         S = jnp.linalg.inv(jnp.diag(1 / v) + P[0])
@@ -191,9 +213,10 @@ def exact(generative, points):
     return np.array([conditioned(generative, x)[0] for x in each(points)])
 
 
-def test_at_the_exact_posterior_every_draw_equals_log_p():
-    generative, _ = linear_models()
-    points = datapoints()
+@pytest.mark.parametrize("autoregressive", [False, pytest.param(True, marks=pytest.mark.thorough)])
+def test_at_the_exact_posterior_every_draw_equals_log_p(autoregressive):
+    generative, _ = linear_models(SHAPE._replace(autoregressive=autoregressive))
+    points = datapoints(autoregressive=autoregressive)
     models = generative, RecognitionModel(ExactSmoother(generative))
 
     np.testing.assert_allclose(bounds(models, points, sgvb_a, 2), exact(generative, points), rtol=1e-9, atol=1e-9)
@@ -251,22 +274,24 @@ def _weights(models, x):
 
 @eqx.filter_jit
 def filters(generative, x, keys, num_particles, proposal=None):
-    def log_emission(z, of_step):
-        values, observed = of_step
-        return generative.decoder.step(z).observed_log_prob(values, jnp.broadcast_to(observed, (len(z), D)))
-
     x = jax.tree.map(jnp.asarray, x)
-    prior = generative.latent_distribution(x)
-    chain = None if proposal is None else proposal(x)
-    run = lambda key: particle_filter(prior, log_emission, (x.values, x.observed), key, num_particles, chain)  # noqa: E731
-    return jax.vmap(run)(keys)
+    models = generative, RecognitionModel(_Nothing()) if proposal is None else proposal
+    return jax.vmap(lambda key: tasks.one_filter(models, x, key, num_particles))(keys)
 
 
-@pytest.mark.parametrize("guided", [False, pytest.param(True, marks=pytest.mark.thorough)])
-def test_the_particle_filter_is_unbiased(guided):
+class _Nothing(eqx.Module):
+    """A recognition model that is not used."""
+
+
+@pytest.mark.parametrize(
+    ("guided", "autoregressive"),
+    [(False, False), *(pytest.param(*case, marks=pytest.mark.thorough) for case in [(True, False), (True, True)])],
+)
+def test_the_particle_filter_is_unbiased(guided, autoregressive):
     """The average of 4,000 estimates of p(x) lies within 5 standard errors of it: false alarms below 1e-6 each."""
-    generative, recognition = linear_models(SHAPE._replace(recognition="forward"))
-    x = each(datapoints())[0]
+    shape = SHAPE._replace(recognition="forward", autoregressive=autoregressive)
+    generative, recognition = linear_models(shape)
+    x = each(datapoints(autoregressive=autoregressive))[0]
 
     found = filters(generative, x, jax.random.split(jax.random.key(1), 4000), 20, recognition if guided else None)
 
@@ -339,3 +364,75 @@ def test_smoothed_states_are_exact_at_the_exact_posterior():
 
         np.testing.assert_allclose(found[:length].ravel(), mean, atol=1e-9)  # by pairs of opposite noise
         np.testing.assert_allclose(std[:length].ravel(), np.sqrt(np.diag(cov)), rtol=0.1)
+
+
+@pytest.mark.thorough
+def test_draws_depend_on_the_ones_before_as_the_model_says():
+    """Means of 20,000 draws lie within 5 standard errors of E[x_t] = C E[z_t] + B E[x_{t-1}] + ...: below 1e-5."""
+    generative, _ = linear_models(SHAPE._replace(autoregressive=True))
+    _, _, emission = parameters(generative)
+    z = np.broadcast_to(np.random.default_rng(0).normal(size=(T, J)), (20_000, T, J))
+    before = np.array([0.7, np.nan])
+
+    x = np.asarray(eqx.filter_jit(generative.decoder.draw)(jnp.asarray(z), jax.random.key(0), jnp.asarray(before)))
+
+    expected, read = [], np.array([0.7, 0.0, 1.0, 0.0])
+    for t in range(T):
+        expected.append(emission.weight[:D] @ np.concatenate([z[0, t], read]) + emission.bias[:D])
+        read = np.concatenate([expected[-1], np.ones(D)])
+    error = x.std(axis=0) / np.sqrt(len(x))
+    assert (abs(x.mean(axis=0) - np.array(expected)) < 5 * error).all()
+    np.testing.assert_allclose(x[:, 0].var(axis=0), np.exp(emission.bias[D:]), rtol=0.06)
+
+
+@pytest.mark.thorough
+def test_windows_that_carry_the_state_have_the_bound_of_the_whole_sequence():
+    """With the filtering q, which sees no later window anyway, the windows' terms add up to those of the sequence."""
+    models = linear_models(SHAPE._replace(recognition="forward", autoregressive=True))
+    x = each(datapoints(autoregressive=True))[0]
+    epsilon = jax.random.normal(jax.random.key(0), (1, T, J))
+
+    @eqx.filter_jit
+    def bound(x, epsilon):
+        z = reparameterize(models[1](x)).transform(epsilon)
+        return sgvb_a(*models, x, epsilon), models[1].encoder.carried(x, z[0])
+
+    whole, _ = bound(jax.tree.map(jnp.asarray, x), epsilon)
+    total, before = 0.0, {"state": jnp.zeros(J), "known": jnp.zeros(()), "forward": jnp.zeros(4)}
+    for first, last in ((0, 2), (2, 4), (4, 6)):
+        part = jax.tree.map(lambda leaf: leaf[first:last] if np.shape(leaf)[:1] == (T,) else leaf, x)  # noqa: B023
+        part = part._replace(given=part.given | {"length": np.float64(last - first), "before": before})
+        value, before = bound(jax.tree.map(jnp.asarray, part), epsilon[:, first:last])
+        total += value
+
+    assert total == pytest.approx(float(whole), rel=1e-12)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("autoregressive", [False, True])
+def test_the_kalman_filter_of_the_start_is_exact(autoregressive):
+    generative, _ = linear_models(SHAPE._replace(autoregressive=autoregressive))
+    points = datapoints(autoregressive=autoregressive)
+
+    found = jax.vmap(lambda x: kalman_log_likelihood(generative, x))(jax.tree.map(jnp.asarray, points))
+
+    units = np.sum(points.observed * LOG_SCALES, axis=(1, 2))
+    np.testing.assert_allclose(found - units, exact(generative, points), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("transition", ["linear", "gated"])
+def test_deep_models_start_as_the_linear_one(transition):
+    shape = SHAPE._replace(num_inputs=0)
+    linear, _ = linear_models(shape)
+    deep = shape._replace(hidden=(8,), transition=transition, transition_hidden=(3,))
+    models = start_sequence_models(sequence_models(COLUMNS, deep), jax.random.key(1))
+
+    started, _ = start_from_linear_states(models, linear)
+
+    z, given = jnp.asarray(np.random.default_rng(0).normal(size=J)), Step(jnp.zeros(0), jnp.asarray(0.7))
+    for part in ("mean", "variance"):
+        one, other = (getattr(g.prior.transition(z, given), part) for g in (linear, started))
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+        one, other = (getattr(g.decoder.at(z), part) for g in (linear, started))
+        np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -28,6 +28,32 @@ def test_the_recurrent_network_is_the_cell_step_by_step(reverse):
     )
 
 
+@pytest.mark.float64
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_gradient_is_that_of_the_cell_step_by_step(reverse):
+    network, x = initialize(GRU(F, H), jax.random.key(0), "paper"), np.float64(inputs())
+    exists, start = np.arange(T) != 2, np.linspace(-1, 1, H)
+    weights = np.random.default_rng(1).normal(size=(T, H))
+
+    def by_steps(network, x, start):
+        h, states = start, []
+        for t in range(T)[:: -1 if reverse else 1]:
+            h = jnp.where(exists[t], network.cell(x[t], h), h)
+            states.append(h)
+        return jnp.sum(weights * jnp.stack(states[:: -1 if reverse else 1]))
+
+    def at_once(network, x, start):
+        return jnp.sum(weights * network(x, jnp.asarray(exists), reverse=reverse, start=start))
+
+    def gradients(function):
+        arrays, rest = eqx.partition(network, eqx.is_inexact_array)
+        of = jax.grad(lambda arrays, x, start: function(eqx.combine(arrays, rest), x, start), (0, 1, 2))
+        return jax.tree.leaves(jax.jit(of)(arrays, jnp.asarray(x), jnp.asarray(start)))
+
+    for one, other in zip(gradients(by_steps), gradients(at_once), strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", SEQUENCE_NETWORKS)
 def test_outputs_depend_on_one_side_only_and_not_on_padding(name, reverse):

@@ -195,3 +195,45 @@ def test_binary_sequences_with_their_own_validation_data():
     assert all(((part >= 0) & (part <= 1)).all() for part in model.reconstruct(notes))
     with pytest.raises(ValueError, match="sequence 0 has 0 steps"):
         model.fit(notes, validation_data=[np.zeros((0, 2))])
+
+
+@pytest.mark.thorough
+def test_steps_that_depend_on_the_step_before(tmp_path):
+    holes = [walk.copy() for walk in WALKS]
+    holes[0][1], holes[1][0, 1] = np.nan, np.nan
+    model = SequenceVAE(**SMALL | {"recognition": "forward"}, autoregressive=True).fit(holes)
+
+    again = load(model.save(tmp_path / "model"))
+    assert again.score(holes) == model.score(holes)
+    assert again.autoregressive
+    assert model.forecast(holes[:2], 3, 10).draws.shape == (2, 10, 3, 2)
+    assert [part.shape for part in model.sample(2, [3, 4])] == [(3, 2), (4, 2)]
+    filled = model.impute(holes[:2])[0]
+    np.testing.assert_array_equal(filled[np.isfinite(holes[0])], holes[0][np.isfinite(holes[0])])
+    assert np.isfinite(filled).all()
+    assert [part.shape for part in model.surprise(holes[:2], num_particles=20)] == [(len(h),) for h in holes[:2]]
+
+
+@pytest.mark.slow
+def test_long_sequences_are_learned_in_windows_that_carry_the_state(tmp_path):
+    setting = SMALL | {"recognition": "mean-field", "window": 3, "batch_size": 4, "autoregressive": True}
+    whole = SequenceVAE(**setting | {"max_epochs": 4}).fit(WALKS)
+    SequenceVAE(**setting).fit(WALKS, checkpoint=tmp_path, checkpoint_seconds=0)
+    resumed = SequenceVAE(**setting | {"max_epochs": 4}).fit(WALKS, checkpoint=tmp_path)
+
+    assert resumed.score(WALKS) == whole.score(WALKS)
+    assert whole.history_[-1]["samples"] >= 4 * sum(-(-len(walk) // 3) for walk in WALKS) * 0.9
+    whole.partial_fit(WALKS[:5])
+    assert np.isfinite(whole.score(WALKS))
+
+
+@pytest.mark.slow
+def test_one_short_series_starts_with_the_linear_model_that_fits_best():
+    walk = np.random.default_rng(1).normal(size=(60, 1)).cumsum(axis=0)
+    model = SequenceVAE(max_epochs=1, learning_rate=1e-6, progress=False).fit([walk])
+
+    assert model.model_.latent_dim == 2
+    assert model.model_.arguments.transition == "linear"
+    step = np.diff(walk[:, 0]).std()
+    found = model.log_likelihood([walk], method="particle-filter", num_samples=10_000).values[0] / 60
+    assert found == pytest.approx(-0.5 * np.log(2 * np.pi * np.e * step**2), abs=0.25)  # that of the walk's steps

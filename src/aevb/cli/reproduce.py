@@ -26,6 +26,7 @@ def reproduce(
         "topics",
         "posteriors",
         "music",
+        "forecasts",
         "semi-supervised",
         "regression",
         "all",
@@ -43,8 +44,10 @@ def reproduce(
 
     Comparisons: `small-tables` (log p(x) with default settings), `imputation` (missing entries), `miwae` (the same, as
     published), `synthetic` (rows made by the model), `anomalies`, `topics` (of documents), `posteriors`
-    (`fit_posterior` on models with known posteriors), `music` (Bach's chorales), `semi-supervised` (MNIST with few
-    labels) and `regression` (densities of targets). Press Ctrl-C at any time: the same command resumes.
+    (`fit_posterior` on models with known posteriors), `music` (Bach's chorales), `forecasts` (of single series),
+    `semi-supervised` (MNIST with few labels) and `regression` (densities of targets).
+
+    Press Ctrl-C at any time: the same command resumes.
 
     Args:
         what: The figure or table.

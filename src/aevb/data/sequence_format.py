@@ -3,10 +3,11 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
+from aevb.data.encoded_sequences import Encoded
 from aevb.data.frames import TableFormat
 from aevb.data.frames.parts import take_rows
 from aevb.data.frames.stored import LABELS
@@ -19,34 +20,6 @@ from aevb.training import Source
 BINARY = ("bernoulli", "binary")
 
 
-class Encoded(NamedTuple):
-    """Sequences as numbers, before they are padded.
-
-    Args:
-        lengths: (n,).
-        values: Stored numbers of each sequence, (T_i, D), NaN where missing.
-        elapsed: Time before each step in units of the format, (T_i,); 1 for the first.
-        controls: Stored numbers of the controls, (T_i, U) each; None if there are none.
-        covariates: Stored numbers of the covariates, (n, C); None if there are none.
-        padded_to: The length to which all are padded, so that one program is compiled; None to pad each to one of a few
-            lengths, by its own length, so that its noise does not depend on the others.
-    """
-
-    lengths: np.ndarray
-    values: list[np.ndarray]
-    elapsed: list[np.ndarray]
-    controls: list[np.ndarray] | None = None
-    covariates: np.ndarray | None = None
-    padded_to: int | None = None
-
-    def some(self, numbers: np.ndarray) -> "Encoded":
-        """Return the sequences with these numbers."""
-        values, elapsed = ([part[i] for i in numbers] for part in (self.values, self.elapsed))
-        controls = None if self.controls is None else [self.controls[i] for i in numbers]
-        covariates = None if self.covariates is None else self.covariates[numbers]
-        return Encoded(self.lengths[numbers], values, elapsed, controls, covariates, self.padded_to)
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class SequenceFormat:
@@ -57,12 +30,14 @@ class SequenceFormat:
         time_unit: The typical time between two steps; None if steps are regular.
         controls: The columns of the inputs at each step; None if there are none.
         covariates: The columns of what a whole sequence is conditioned on; None if there are none.
+        autoregressive: Whether the model of a step reads the values of the step before.
     """
 
     table: TableFormat
     time_unit: float | None = None
     controls: TableFormat | None = None
     covariates: TableFormat | None = None
+    autoregressive: bool = False
 
     @classmethod
     def learn(cls, found: Sequences, likelihood: Any = "auto", controls: Any = None, covariates: Any = None):
@@ -171,6 +146,9 @@ class SequenceFormat:
         for place, (rows, gaps) in enumerate(zip(encoded.values, encoded.elapsed, strict=True)):
             values[place, : len(rows)], elapsed[place, : len(gaps)] = rows, gaps
         given: dict[str, np.ndarray] = {"length": encoded.lengths.astype(np.float32), "elapsed": elapsed}
+        if self.autoregressive:
+            first = np.full((n, D), np.nan, np.float32) if encoded.before is None else np.array(encoded.before)
+            given["previous"] = np.concatenate([first[:, None].astype(np.float32), values[:, :-1]], axis=1)
         if encoded.controls is not None:
             controls = np.zeros((n, length, encoded.controls[0].shape[1]), np.float32)
             for place, rows in enumerate(encoded.controls):
@@ -178,12 +156,18 @@ class SequenceFormat:
             given["controls"] = controls
         if encoded.covariates is not None:
             given["covariates"] = encoded.covariates.astype(np.float32)
-        return Source(Datapoint(values, given=given), self.conversion)
+        conversion = self.conversion
+        if encoded.following is not None:
+            given["following"] = encoded.following.astype(np.int32)
+            conversion = Conversion(Numbers(has_missing=True), conversion.given | {"following": Numbers()})
+        return Source(Datapoint(values, given=given), conversion)
 
     @property
     def conversion(self) -> Conversion:
         """How a step of training reads padded sequences."""
         readers: dict[str, Any] = {"length": Numbers(), "elapsed": Numbers()}
+        if self.autoregressive:
+            readers["previous"] = Numbers()
         readers |= {
             name: reader
             for name, reader in (("controls", _reader(self.controls)), ("covariates", _reader(self.covariates)))
@@ -223,7 +207,8 @@ class SequenceFormat:
         """Return the format as JSON can hold it."""
         parts = {"table": self.table, "controls": self.controls, "covariates": self.covariates}
         described = {name: None if part is None else part.describe() for name, part in parts.items()}
-        return {"kind": "sequences", "time_unit": self.time_unit, **described}
+        facts = {"kind": "sequences", "time_unit": self.time_unit, "autoregressive": self.autoregressive}
+        return facts | described
 
     @classmethod
     def from_description(cls, facts: Mapping[str, Any]) -> "SequenceFormat":
@@ -232,7 +217,7 @@ class SequenceFormat:
             None if facts[name] is None else TableFormat.from_description(facts[name])
             for name in ("table", "controls", "covariates")
         ]
-        return cls(parts[0], facts["time_unit"], *parts[1:])  # type: ignore
+        return cls(parts[0], facts["time_unit"], *parts[1:], facts.get("autoregressive", False))  # type: ignore
 
 
 def _learned(given, found: Sequences, name):

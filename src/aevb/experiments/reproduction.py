@@ -10,6 +10,7 @@ from aevb.experiments.claims import claims_core_seconds, curves_for_claims, repr
 from aevb.experiments.cost import core_seconds, format_duration, gigaflops
 from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
+from aevb.experiments.forecasts import forecasts_core_seconds, reproduce_forecasts
 from aevb.experiments.imputation import imputation_core_seconds, reproduce_imputation
 from aevb.experiments.miwae import miwae_core_seconds, reproduce_miwae
 from aevb.experiments.music import music_core_seconds, reproduce_music
@@ -31,6 +32,7 @@ MAKERS: dict[str, Callable[..., list[Path]]] = {
     "topics": reproduce_topics,
     "posteriors": reproduce_posteriors,
     "music": reproduce_music,
+    "forecasts": reproduce_forecasts,
     "semi-supervised": reproduce_semi_supervised,
     "regression": reproduce_regression,
 }
@@ -44,6 +46,7 @@ OTHER_WORK = {  # than curves
     "topics": topics_core_seconds,
     "posteriors": posteriors_core_seconds,
     "music": music_core_seconds,
+    "forecasts": forecasts_core_seconds,
     "semi-supervised": semi_supervised_core_seconds,
     "regression": regression_core_seconds,
 }

@@ -8,13 +8,17 @@ from functools import cache
 from typing import Any, final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax import Array, lax
 
 from aevb.arguments import check_parameter
 from aevb.arrays import fingerprint
+from aevb.distributions import reparameterize
 from aevb.fitted.model import FittedModel
-from aevb.fitted.sequences import draws_of, over_sequences
+from aevb.fitted.sequences import one_filter, over_sequences
+
+NUM_PARTICLES = 500
 
 
 @final
@@ -57,11 +61,31 @@ class Forecast:
 def forecast(model: FittedModel, encoded: Any, steps: int, num_draws: int, random_state: Any = None) -> np.ndarray:
     r"""Draw the steps after the end of each sequence, (n, num_draws, steps, D).
 
-    .. math:: z_{1:T} \sim q(z|x), \quad z_{T+1}, z_{T+2}, \dots \sim p(z_t | z_{t-1}, u_t), \quad x_t \sim p(x_t|z_t)
+    .. math:: z_T \sim p(z_T|x), \quad z_{T+1}, z_{T+2}, \dots \sim p(z_t | z_{t-1}, u_t), \quad x_t \sim p(x_t|z_t)
+
+    or p(x_t | z_t, x_{t-1}), given the draw before.
     """
     run = _forecast(steps, -(-num_draws // 2))
     found = over_sequences(run, model, encoded, model.key(random_state), more=steps)
     return np.stack(found)[:, :num_draws]
+
+
+def last_states(models: tuple, x: Any, key: Array, num_pairs: int) -> Array:
+    """Draw the state at the end of one sequence, (2 num_pairs, J): by a particle filter, or from q.
+
+    The logarithm of the filter's estimate of p(x) and the bound of q are both below log p(x) on average, the nearer the
+    better their states. The larger one decides: the filter with few state variables, q with many.
+    """
+    generative, recognition = models
+    key_filter, key_q, key_choice = jax.random.split(key, 3)
+    found = one_filter(models, x, key_filter, max(NUM_PARTICLES, 2 * num_pairs))
+    chosen = jax.random.categorical(key_choice, found.log_weights, shape=(2 * num_pairs,))
+    q = recognition(x)
+    noise, transform = reparameterize(q)
+    epsilon: Any = noise.sample(key_q, (num_pairs,))
+    z = transform(jnp.concatenate([epsilon, -epsilon]))  # (S, T, J)
+    bound = jnp.mean(jax.vmap(lambda z: generative.log_joint(x, z) - jnp.asarray(q.log_prob(z)))(z))
+    return jnp.where(found.log_likelihood > bound, found.last[chosen], z[:, x.given["length"].astype(int) - 1])
 
 
 @cache
@@ -70,7 +94,7 @@ def _forecast(steps, num_pairs):
         generative, _ = models
         key_q, key_z, key_x = jax.random.split(jax.random.fold_in(key, fingerprint(x)), 3)
         prior, length = generative.latent_distribution(x), x.given["length"].astype(int)
-        last = draws_of(models, x, key_q, num_pairs)[:, length - 1]
+        last = last_states(models, x, key_q, num_pairs)
         inputs = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, length, steps), prior.inputs)
 
         def continued(last, key):
@@ -82,6 +106,6 @@ def _forecast(steps, num_pairs):
             return lax.scan(step, last, (inputs, jax.random.split(key, steps)))[1]
 
         z = jax.vmap(continued)(last, jax.random.split(key_z, len(last)))  # (S, steps, J)
-        return generative.decoder.step(z).sample(key_x)
+        return generative.decoder.draw(z, key_x, jnp.where(x.observed, x.values, jnp.nan)[length - 1])
 
     return run

@@ -1,18 +1,28 @@
 """From the arguments of `SequenceVAE` to initial models and a learner."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from functools import cache
+from typing import Any, NamedTuple, final
 
+import jax
+import jax.numpy as jnp
+import optax
 from jax import Array
 
 from aevb.estimators import ESTIMATORS
 from aevb.fitted.design import optimizer_of
 from aevb.learners import AEVB
+from aevb.learners.carrying import Carrying
 from aevb.learners.protocol import LearnerState
 from aevb.models import split
+from aevb.models.linear_states import can_start_linear, fit_linear_states, start_from_linear_states
 from aevb.models.sequence import SequenceShape, sequence_models, start_sequence_models
 from aevb.settings import Arguments
 from aevb.training.budget import prior_precision
+from aevb.training.source import Rows
+
+RECOGNITION_FIRST = 500  # steps, after a start from a linear model
+STEPS_OF_START = 20_000  # of the sequences that the linear model is fitted to
 
 
 @final
@@ -40,10 +50,11 @@ class SequenceDesign:
         """The user's own transition; None if it is one by name."""
         return None if isinstance(self.arguments.transition, str) else self.arguments.transition
 
-    def models(self, key: Array) -> tuple[Any, Any]:
-        """Return the pair that is learned, with initial values."""
+    @property
+    def shape(self) -> SequenceShape:
+        """The sizes and parts of the models."""
         a = self.arguments
-        shape = SequenceShape(
+        return SequenceShape(
             self.latent_dim,
             self.format.num_inputs,
             a.hidden_for(is_table=False),
@@ -53,24 +64,101 @@ class SequenceDesign:
             a.network,
             a.recurrent_size,
             a.activation,
+            self.format.autoregressive,
         )
-        return start_sequence_models(sequence_models(self.format.model_columns, shape), key, self.own_transition)
+
+    def models(self, key: Array, rows: Rows | None = None) -> tuple[Any, Any]:
+        """Return the pair that is learned, with initial values.
+
+        Args:
+            key: Random key.
+            rows: The training sequences, for a start from the linear model that fits them best.
+        """
+        columns, shape = self.format.model_columns, self.shape
+        models = start_sequence_models(sequence_models(columns, shape), key, self.own_transition)
+        if rows is None or not self.starts_linear:
+            return models
+        points = rows.source.take(rows.numbers[: max(STEPS_OF_START // rows.source.rows.values.shape[1], 1)])
+        return start_from_linear_states(models, fit_linear_states(columns, shape, points, key))
+
+    @property
+    def starts_linear(self) -> bool:
+        """Whether learning starts from a linear model."""
+        return bool(self.arguments.linear_start) and can_start_linear(self.format.model_columns, self.shape)
 
     def start(
-        self, models: tuple, num_data: float | None, learning_rate: float | None, key: Array
-    ) -> tuple[AEVB, LearnerState]:
-        """Return the learner and its initial state."""
+        self, models: tuple, num_data: float | None, learning_rate: float | None, key: Array, num_windows: int = 0
+    ) -> tuple[AEVB | Carrying, LearnerState]:
+        """Return the learner and its initial state; of windows of sequences, if there are some."""
         a = self.arguments
         learner = AEVB(
             skeleton=split(models).skeleton,
             num_data=1 if num_data is None else num_data,
             estimator=ESTIMATORS[a.estimator],
             num_samples=a.num_samples,
-            optimizer=optimizer_of(a),
+            optimizer=recognition_first(optimizer_of(a)) if self.starts_linear else optimizer_of(a),
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=False),
             annealing=a.kl_annealing,
         )
+        learner = Carrying(learner, num_windows) if num_windows else learner
         return learner, learner.init(models, learning_rate or 0.0, key)
+
+
+class FirstState(NamedTuple):
+    """The state of an optimizer that moves the recognition model first."""
+
+    num_steps: Array
+    state: Any
+
+
+@cache  # one object for the same optimizer, so that a compiled program is reused
+def recognition_first(optimizer: optax.GradientTransformation) -> optax.GradientTransformation:
+    """Return an optimizer of pairs that leaves the generative model where it starts for the first 500 steps.
+
+    A good generative model would otherwise move away, towards a posterior that is not learned yet.
+    """
+
+    def init(params):
+        return FirstState(jnp.zeros((), jnp.int32), optimizer.init(params))
+
+    def update(updates, state: Any, params=None):
+        found: Any = optimizer.update(updates, state.state, params)
+        (generative, recognition), inner = found
+        moves = (state.num_steps >= RECOGNITION_FIRST).astype(jnp.result_type(float))
+        generative = jax.tree.map(lambda leaf: moves * leaf, generative)
+        return (generative, recognition), FirstState(state.num_steps + 1, inner)
+
+    return optax.GradientTransformation(init, update)
+
+
+FEW_VALUES, LARGEST = 2_000, 16
+VALUES_PER_WEIGHT = 5  # of a linear transition and emission, which decides J for few values
+FEW_SEQUENCES = 10
+
+
+def sized(arguments: Arguments, num_sequences: int, num_values: int, num_columns: int) -> Arguments:
+    """Return the arguments with sizes for these data where they are None.
+
+    Args:
+        arguments: The arguments of the estimator.
+        num_sequences: For training.
+        num_values: That are observed in them.
+        num_columns: D.
+
+    Example:
+        >>> found = [sized(Arguments(transition=None), 1, n, 1) for n in (50, 300, 5_000)]
+        >>> [(a.latent_dim, a.transition, a.recurrent_size) for a in found]
+        [(2, 'linear', 32), (6, 'linear', 32), (16, 'gated', 100)]
+    """
+    is_few = num_values < FEW_VALUES
+    J = LARGEST
+    while is_few and J > 2 and VALUES_PER_WEIGHT * J * (J + num_columns + 2) > num_values:
+        J -= 1
+    width = 32 if is_few else 100
+    chosen = {"latent_dim": J, "transition": "linear" if is_few else "gated", "recurrent_size": width}
+    chosen |= {"hidden": (width,), "linear_start": num_sequences < FEW_SEQUENCES}
+    missing = {name: value for name, value in chosen.items() if arguments.option(name, None) is None}
+    return arguments.replaced(**missing)
 
 
 def _widths(hidden):

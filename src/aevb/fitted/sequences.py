@@ -20,14 +20,14 @@ from aevb.distributions import reparameterize
 from aevb.estimators import Terms
 from aevb.fitted.model import FittedModel
 from aevb.inference.importance import estimate_from
-from aevb.inference.particle_filter import particle_filter
+from aevb.inference.particle_filter import Particles, particle_filter
 from aevb.inference.result import LogLikelihood
 from aevb.training.buckets import buckets_of
 from aevb.training.evaluation import rowwise, terms_of_row
 
 STEPS_AT_ONCE = 2048  # of all sequences in a batch
 MAX_BATCH = 32
-DRAWS_AT_ONCE = 50
+DRAWS_AT_ONCE, STEPS_OF_DRAWS = 50, 50_000  # of one sequence, and their steps
 MAX_K_HAT = 0.7  # of reliable importance weights
 NUM_FILTERS = 10  # independent particle filters, whose spread gives the standard error
 
@@ -114,12 +114,14 @@ def _log_weights(num_samples):
         q = recognition(x)
         noise, transform = reparameterize(q)
 
+        at_once = max(min(DRAWS_AT_ONCE, STEPS_OF_DRAWS // q.num_steps), 1)
+
         def chunk(key):
-            epsilon: Any = noise.sample(key, (DRAWS_AT_ONCE,))
+            epsilon: Any = noise.sample(key, (at_once,))
             z = transform(epsilon)
             return jax.vmap(lambda z: generative.log_joint(x, z) - jnp.asarray(q.log_prob(z)))(z)
 
-        keys = jax.random.split(jax.random.fold_in(key, fingerprint(x)), -(-num_samples // DRAWS_AT_ONCE))
+        keys = jax.random.split(jax.random.fold_in(key, fingerprint(x)), -(-num_samples // at_once))
         return lax.map(chunk, keys).ravel()[:num_samples]
 
     return log_weights
@@ -140,7 +142,7 @@ def filtered(model: FittedModel, encoded: Any, num_particles: int, random_state:
 @cache
 def _filter(num_particles):
     def run(models, x, key):
-        found = _one_filter(models, x, jax.random.fold_in(key, fingerprint(x)), num_particles)
+        found = one_filter(models, x, jax.random.fold_in(key, fingerprint(x)), num_particles)
         return found.mean, jnp.sqrt(found.variance), found.log_predictive
 
     return run
@@ -150,23 +152,26 @@ def _filter(num_particles):
 def _filters(num_particles):
     def run(models, x, key):
         keys = jax.random.split(jax.random.fold_in(key, fingerprint(x)), NUM_FILTERS)
-        return jax.vmap(lambda key: _one_filter(models, x, key, num_particles).log_likelihood)(keys)
+        return jax.vmap(lambda key: one_filter(models, x, key, num_particles).log_likelihood)(keys)
 
     return run
 
 
-def _one_filter(models, x, key, num_particles):
+def one_filter(models: tuple, x: Any, key: Array, num_particles: int) -> Particles:
+    """Return the particle filter of one sequence."""
     generative, recognition = models
     encoder = recognition.encoder
     # Only a recognition model that sees no later observations may propose.
     proposal = recognition(x) if set(getattr(encoder, "networks", ())) == {"forward"} else None
 
     def log_emission(z, of_step):
-        values, observed = of_step
-        return generative.decoder.step(z).observed_log_prob(values, jnp.broadcast_to(observed, (len(z), len(observed))))
+        values, observed, given = of_step
+        p = generative.decoder.at(z, given)
+        return p.observed_log_prob(values, jnp.broadcast_to(observed, (len(z), len(observed))))
 
     prior = generative.latent_distribution(x)
-    return particle_filter(prior, log_emission, (x.values, x.observed), key, num_particles, proposal)
+    read = {name: x.given[name] for name in ("previous",) if name in x.given}
+    return particle_filter(prior, log_emission, (x.values, x.observed, read), key, num_particles, proposal)
 
 
 # ---- states and values -----------------------------------------------------------------------------------------------
@@ -214,7 +219,8 @@ def _numbered(encoded):
 
 def _sample(models, x, data, mean=False):
     key = jax.random.wrap_key_data(data[x.values[0, 0].astype(int)])
-    return models[0].sample(key, mean=mean, given=x.given)
+    key_z, key_x = jax.random.split(key)
+    return models[0].decoder.draw(models[0].latent_distribution(x).sample(key_z), key_x, mean=mean)
 
 
 def _sample_mean(models, x, data):
@@ -258,10 +264,10 @@ def _complete(num_draws):
     def complete(models, x, key):
         generative, _ = models
         z = draws_of(models, x, key, num_pairs)
-        p = generative.decoder.step(z)
+        p = generative.decoder.at(z, x.given)
         guess = p.row_from_statistics(jnp.mean(p.statistics(), axis=0))
         key = jax.random.fold_in(key, fingerprint(x) + 1)
-        drawn = generative.decoder.step(z[:num_draws]).sample(key) if num_draws else guess[None]
+        drawn = generative.decoder.at(z[:num_draws], x.given).sample(key) if num_draws else guess[None]
         return guess, drawn, jnp.mean(z, axis=0)
 
     return complete
@@ -274,4 +280,4 @@ def reconstruct(model: FittedModel, encoded: Any) -> list:
 
 def _expectation(models, x, key):
     z = draws_of(models, x, key, NUM_IMPUTED // 2)
-    return jnp.mean(models[0].decoder.step(z).expectation, axis=0)
+    return jnp.mean(models[0].decoder.at(z, x.given).expectation, axis=0)

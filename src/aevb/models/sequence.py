@@ -2,9 +2,13 @@ r"""State-space models of sequences: deep Markov models.
 
 .. math:: p(x, z) = p(z_1) \prod_{t=2}^T p(z_t | z_{t-1}, u_t) \prod_{t=1}^T p(x_t | z_t)
 
+or :math:`p(x_t | z_t, x_{t-1})` in the last product.
+
 A sequence is a :class:`~aevb.models.Datapoint`: values (T, D), which of them are observed, and in `given` a dictionary
 with its ``length``, (), the time ``elapsed`` before each step, (T,), and possibly the features of ``controls``, (T, U),
-and ``covariates``, (C,). Steps from `length` on are padding: nothing is observed there, and they have no effect.
+and ``covariates``, (C,); also, if x_t depends on them, the ``previous`` values x_{t-1}, (T, D), NaN where missing.
+Steps from `length` on are padding: nothing is observed there, and they have no effect. Of a window of a long sequence,
+``before`` says how the window before it ended, see :meth:`StateEncoder.carried`; it is not there for whole sequences.
 
 Paper: §7.
 """
@@ -13,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
 from jax import Array
@@ -21,6 +26,7 @@ from aevb.arrays import filled
 from aevb.distributions import MarkovChain
 from aevb.models.column import Column
 from aevb.models.conditionals import Conditional, conditional
+from aevb.models.emission import Emission, previous_features
 from aevb.models.families import FAMILIES
 from aevb.models.generative import GenerativeModel
 from aevb.models.parameters import join, split
@@ -46,6 +52,7 @@ class SequenceShape(NamedTuple):
         network: A key of :data:`aevb.networks.SEQUENCE_NETWORKS`.
         recurrent_size: Width of that network.
         activation: A key of :data:`aevb.networks.ACTIVATIONS`.
+        autoregressive: Whether x_t depends on x_{t-1} too.
     """
 
     latent_dim: int
@@ -57,6 +64,7 @@ class SequenceShape(NamedTuple):
     network: str = "gru"
     recurrent_size: int = 100
     activation: str = "relu"
+    autoregressive: bool = False
 
 
 def inputs_of(given: Mapping[str, Array]) -> Array:
@@ -82,21 +90,12 @@ class StatePrior(eqx.Module):
     def __call__(self, given: Mapping[str, Array]) -> MarkovChain:
         """Return p(z | u) of one sequence."""
         u = Step(inputs_of(given), given["elapsed"])
-        return MarkovChain(self.initial(u.inputs[0]), self.transition, len(u.elapsed), u, given["length"])
-
-
-class Emission(eqx.Module):
-    """p(x|z) of a sequence: one decoder of a row for all steps.
-
-    Args:
-        step: p(x_t | z_t).
-    """
-
-    step: TableDecoder
-
-    def __call__(self, z: Array, given: Any = None) -> dist.Distribution:
-        """Return p(x|z), over values (T, D), for states (T, J)."""
-        return self.step(z).to_event(1)
+        initial = self.initial(u.inputs[0])
+        if "before" in given:
+            continued = self.transition(given["before"]["state"], jax.tree.map(lambda leaf: leaf[0], u))
+            known = given["before"]["known"] > 0
+            initial = jax.tree.map(lambda new, first: jnp.where(known, new, first), continued, initial)
+        return MarkovChain(initial, self.transition, len(u.elapsed), u, given["length"])
 
 
 class Combiner(eqx.Module):
@@ -172,12 +171,38 @@ class StateEncoder(eqx.Module):
 
     def __call__(self, x: Any) -> MarkovChain:
         """Return q(z|x) of one sequence."""
+        h, start = jnp.concatenate(list(self._read(x).values()), axis=-1), self.start
+        if "before" in x.given:
+            start = jnp.where(x.given["before"]["known"] > 0, x.given["before"]["state"], start)
+        return MarkovChain(self.step(start, h[0]), self.step, len(h), h, x.given["length"])
+
+    def carried(self, x: Any, z: Array) -> dict[str, Array]:
+        """Return what the window after x needs to know, given the states z (T, J): how this one ended.
+
+        It is the last state, and that of a recurrent network that runs forwards.
+        """
+        found = {"state": z[x.given["length"].astype(int) - 1], "known": jnp.ones((), z.dtype)}
+        return found | ({"forward": self._read(x)["forward"][-1]} if self.carries_network else {})
+
+    @property
+    def carries_network(self) -> bool:
+        """Whether a network has a state that goes on in the next window."""
+        return isinstance(self.networks.get("forward"), GRU)
+
+    def _read(self, x):
+        """Return what the networks say at each step, by direction."""
         T, length = len(x.given["elapsed"]), x.given["length"]
         read = [features(x, self.columns, has_missing=True), inputs_of(x.given), jnp.log(x.given["elapsed"])[:, None]]
+        if "previous" in x.given:  # given z_{t-1} and x_{t-1}, the state depends on nothing else before it
+            read.append(previous_features(x.given["previous"], self.columns))
         e, exists = jnp.concatenate(read, axis=-1), jnp.arange(T) < length
-        h = [network(e, exists, reverse=name == "backward") for name, network in self.networks.items()]
-        h = jnp.concatenate(h, axis=-1)
-        return MarkovChain(self.step(self.start, h[0]), self.step, T, h, length)
+        starts = {}
+        if "before" in x.given and self.carries_network:
+            starts = {"forward": {"start": x.given["before"]["forward"]}}
+        return {
+            name: network(e, exists, reverse=name == "backward", **starts.get(name, {}))
+            for name, network in self.networks.items()
+        }
 
 
 def sequence_models(columns: Sequence[Column], shape: SequenceShape) -> tuple[GenerativeModel, RecognitionModel]:
@@ -185,7 +210,7 @@ def sequence_models(columns: Sequence[Column], shape: SequenceShape) -> tuple[Ge
 
     Example:
         >>> import jax
-        >>> from aevb.models.datapoint import Datapoint
+        >>> from aevb.models.emission import Emission, previous_features
         >>> models = sequence_models([Column("x", "gaussian")], SequenceShape(2, recurrent_size=5))
         >>> generative, recognition = start_sequence_models(models, jax.random.key(0))
         >>> given = {"length": jnp.asarray(3.0), "elapsed": jnp.ones(4)}
@@ -198,13 +223,15 @@ def sequence_models(columns: Sequence[Column], shape: SequenceShape) -> tuple[Ge
     if isinstance(transition, str):
         transition = TRANSITIONS[transition](J, U, shape.transition_hidden, shape.activation)
     prior = StatePrior(conditional(U, (), J, family="gaussian"), transition)
-    emission = TableDecoder(MLP(J, shape.hidden, TableDecoder.num_outputs(columns), shape.activation), columns)
+    num_previous = shape.autoregressive * num_features(columns, has_missing=True)
+    network = MLP(J + num_previous, shape.hidden, TableDecoder.num_outputs(columns), shape.activation)
+    emission = Emission(TableDecoder(network, columns), shape.autoregressive)
     size, directions = shape.recurrent_size, RECOGNITIONS[shape.recognition]
-    num_read = num_features(columns, has_missing=True) + U + 1
+    num_read = num_features(columns, has_missing=True) + U + 1 + num_previous
     networks = {name: SEQUENCE_NETWORKS[shape.network](num_read, size) for name in directions}
     step = (Independent if shape.recognition == "mean-field" else Combiner)(J, size * len(directions))
     encoder = StateEncoder(networks, step, filled(J, 0), columns)
-    return GenerativeModel(prior, Emission(emission)), RecognitionModel(encoder)
+    return GenerativeModel(prior, emission), RecognitionModel(encoder)
 
 
 def start_sequence_models(models: tuple, key: Array, own: Any = None, init: str = "glorot") -> tuple:

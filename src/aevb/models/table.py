@@ -93,7 +93,7 @@ class TableEncoder(eqx.Module):
         return self.conditional(inputs) if x.given is None else self.conditional(inputs, x.given)
 
 
-def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
+def features(x: Any, columns: Sequence[Column], has_missing: bool, *, tapers: bool = True) -> Array:
     """Return the features of a row: what a network can read, zero where missing.
 
     These are the standardized numbers; the standardized log(1 + x) of counts; -1 or 1 for binary columns; an indicator
@@ -104,6 +104,7 @@ def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
         x: One datapoint, with values (D,).
         columns: The columns.
         has_missing: Whether to append 1 for each observed entry and 0 for each missing one.
+        tapers: Whether numbers beyond two standard deviations grow with the logarithm only.
 
     Example:
         >>> columns = Column("age", "gaussian"), Column("grade", "ordinal", num_levels=3)
@@ -122,7 +123,7 @@ def features(x: Any, columns: Sequence[Column], has_missing: bool) -> Array:
     counted = [columns[place] for place in layout["counts"][0]]
     loc, scale = (jnp.asarray([getattr(column, name) for column in counted], u.dtype) for name in ("loc", "scale"))
     parts = [
-        _tapered(number),
+        _tapered(number) if tapers else number,
         (jnp.log1p(count) - loc) / scale,
         2 * binary - 1,
         (category == layout["categories"][1]).astype(u.dtype),

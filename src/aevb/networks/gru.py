@@ -43,24 +43,73 @@ class GRU(eqx.Module):
         """Width of the output of a step."""
         return self.cell.hidden_size
 
-    def __call__(self, x: Array, exists: Array, *, reverse: bool = False) -> Array:
+    def __call__(self, x: Array, exists: Array, *, reverse: bool = False, start: Array | None = None) -> Array:
         """Return the state after each step, (T, out_size).
 
         Args:
             x: Inputs, (T, in_size).
             exists: Which steps exist, (T,).
             reverse: Whether to run from the last step to the first.
+            start: h_0, (out_size,); None for zeros.
         """
         cell: Any = self.cell
         inputs = x @ cell.weight_ih.T + cell.bias  # (T, 3 H)
+        start = jnp.zeros(self.out_size, inputs.dtype) if start is None else start
+        if reverse:
+            inputs, exists = inputs[::-1], exists[::-1]
+        states = _states(inputs, exists.astype(inputs.dtype), cell.weight_hh, cell.bias_n, start)
+        return states[::-1] if reverse else states
 
-        def step(h, of_step):
-            u, here = of_step
-            u_r, u_z, u_n = jnp.split(u, 3)
-            v_r, v_z, v_n = jnp.split(cell.weight_hh @ h, 3)
-            z = jax.nn.sigmoid(u_z + v_z)
-            new = jnp.tanh(u_n + jax.nn.sigmoid(u_r + v_r) * (v_n + cell.bias_n))
-            h = jnp.where(here, new + z * (h - new), h)
-            return h, h
 
-        return lax.scan(step, jnp.zeros(self.out_size, inputs.dtype), (inputs, exists), reverse=reverse)[1]
+@jax.custom_vjp
+def _states(inputs, exists, weight, bias, start):
+    """Return the states after each step, (T, H).
+
+    Its gradient has a rule of its own, in which that of the weights is one product over all steps; differentiating the
+    scan would add to it at every step.
+
+    Args:
+        inputs: The products with the inputs, (T, 3 H).
+        exists: 1 for steps that exist, else 0, (T,).
+        weight: Of the state, (3 H, H).
+        bias: Of the new state, (H,).
+        start: (H,).
+    """
+    return _forward(inputs, exists, weight, bias, start)[0]
+
+
+def _forward(inputs, exists, weight, bias, start):
+    def step(h, of_step):
+        u, here = of_step
+        u_r, u_z, u_n = jnp.split(u, 3)
+        v_r, v_z, v_n = jnp.split(weight @ h, 3)
+        r, z, v_n = jax.nn.sigmoid(u_r + v_r), jax.nn.sigmoid(u_z + v_z), v_n + bias
+        n = jnp.tanh(u_n + r * v_n)
+        new = jnp.where(here > 0, n + z * (h - n), h)
+        return new, (new, (h, r, z, n, v_n))
+
+    _, (states, gates) = lax.scan(step, start, (inputs, exists))
+    return states, (gates, exists, weight)
+
+
+def _backward(kept, gradient):
+    (before, r, z, n, v_n), exists, weight = kept
+
+    def step(later, of_step):
+        here, own, h, r, z, n, v_n = of_step
+        g = own + later
+        a_n = g * (1 - z) * (1 - n**2)
+        a_r, a_z = a_n * v_n * r * (1 - r), g * (h - n) * z * (1 - z)
+        of_products = jnp.where(here > 0, jnp.concatenate([a_r, a_z, a_n * r]), 0)
+        back = jnp.where(here > 0, g * z, g) + weight.T @ of_products
+        return back, (of_products, jnp.where(here > 0, a_n, 0))
+
+    zero = jnp.zeros_like(gradient[0])
+    inputs = exists, gradient, before, r, z, n, v_n
+    of_start, (of_products, a_n) = lax.scan(step, zero, inputs, reverse=True)
+    H = len(zero)
+    of_inputs = jnp.concatenate([of_products[:, : 2 * H], a_n], axis=1)
+    return of_inputs, jnp.zeros_like(exists), of_products.T @ before, jnp.sum(of_products[:, 2 * H :], axis=0), of_start
+
+
+_states.defvjp(_forward, _backward)

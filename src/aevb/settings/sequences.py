@@ -15,8 +15,10 @@ _SHARED = (
 )
 SEQUENCE_SETTINGS: dict[str, Setting] = {
     "latent_dim": Setting(
-        16,
-        "J, number of variables of the state at each step.",
+        None,
+        """
+        J, number of variables of the state at each step. None: 16, or fewer if fewer than 2,000 values are observed.
+        """,
         int,
         low=1,
         largest=SETTINGS["latent_dim"].largest,
@@ -30,10 +32,11 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         choices=("auto", "gaussian", "bernoulli"),
     ),
     "transition": Setting(
-        "gated",
+        None,
         """
         p(z_t|z_{t-1}): ``"gated"``, a network that mixes linear and nonlinear dynamics, ``"linear"``, or your own: an
-        Equinox module that maps a state and a ``Step`` (``inputs``, ``elapsed``) to a NumPyro distribution.
+        Equinox module that maps a state and a ``Step`` (``inputs``, ``elapsed``) to a NumPyro distribution. None:
+        gated, or linear if fewer than 2,000 values are observed.
         """,
         registry="aevb.models:TRANSITIONS",
     ),
@@ -54,17 +57,39 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         registry="aevb.networks:SEQUENCE_NETWORKS",
     ),
     "recurrent_size": Setting(
-        100, "Width of the network over the observations.", int, low=1, largest=SETTINGS["latent_dim"].largest
+        None,
+        "Width of the network over the observations. None: 100, or 32 if fewer than 2,000 values are observed.",
+        int,
+        low=1,
+        largest=SETTINGS["latent_dim"].largest,
     ),
     "hidden": replace(
         SETTINGS["hidden"],
-        default=(100,),
-        help="Widths of the hidden layers of p(x_t|z_t), or the width of a single one; () for a linear one.",
+        default=None,
+        help="Widths of the hidden layers of p(x_t|z_t), or the width of a single one; () for a linear one. None: one "
+        "of 100, or of 32 if fewer than 2,000 values are observed.",
     ),
     "transition_hidden": replace(
         SETTINGS["hidden"], default=(100,), help="Widths of the hidden layers of a gated transition."
     ),
     "activation": replace(SETTINGS["activation"], default="relu"),
+    "autoregressive": Setting(
+        False,
+        """
+        Whether x_t depends on x_{t-1} beside z_t, on what is observed of it. It describes values that stay close to the
+        previous ones with fewer state variables.
+        """,
+        bool,
+    ),
+    "linear_start": Setting(
+        None,
+        """
+        Whether learning starts with the linear state-space model that fits best, which is found by the Kalman filter.
+        None: if there are fewer than 10 sequences. It needs columns of real numbers, 32 at most, a transition by name,
+        and hidden layers at least twice as wide as the state; otherwise it has no effect.
+        """,
+        bool,
+    ),
     "estimator": Setting("sgvb-b", "The bound that is learned from.", choices=("sgvb-b", "sgvb-a", "importance")),
     "num_samples": replace(SETTINGS["num_samples"], help="L, draws of all states per sequence and step of training."),
     "kl_annealing": Setting(
@@ -83,6 +108,17 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         int,
         choices=("auto",),
         low=1,
+    ),
+    "window": Setting(
+        "auto",
+        """
+        Longer sequences are cut into windows of this many steps for training, which then needs memory for windows only;
+        the state at the end of one is carried to the next. None: sequences are never cut. ``"auto"``: 200 if one has
+        more than 1,000 steps.
+        """,
+        int,
+        choices=("auto", None),
+        low=2,
     ),
     "learning_rate": Setting(None, "Of the optimizer; None for its default.", float, above=0),
     "parameter_prior": replace(

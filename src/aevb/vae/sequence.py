@@ -3,6 +3,8 @@
 Paper: §7.
 """
 
+from dataclasses import replace
+
 from aevb.data.frames import is_frame
 from aevb.data.sequence_format import Encoded, SequenceFormat
 from aevb.data.sequences import read_arguments, read_sequences
@@ -22,6 +24,8 @@ class SequenceVAE(SequenceTasks):
     r"""A deep Markov model: a state-space model of sequences whose parts are networks.
 
     .. math:: p(x, z) = p(z_1) \prod_{t=2}^T p(z_t | z_{t-1}, u_t) \prod_{t=1}^T p(x_t | z_t)
+
+    With ``autoregressive=True``, x_t depends on x_{t-1} too.
 
     Sequences may have different lengths, missing entries and missing steps (NaN), irregular times, columns of different
     kinds, inputs u_t at each step (`controls`), and labels or numbers for the whole sequence (`covariates`). They are
@@ -49,20 +53,23 @@ class SequenceVAE(SequenceTasks):
 
     def __init__(
         self,
-        latent_dim=16,
+        latent_dim=None,
         *,
         likelihood="auto",
-        transition="gated",
+        transition=None,
         recognition="smoother",
         network="gru",
-        recurrent_size=100,
-        hidden=(100,),
+        recurrent_size=None,
+        hidden=None,
         transition_hidden=(100,),
         activation="relu",
+        autoregressive=False,
+        linear_start=None,
         estimator="sgvb-b",
         num_samples=1,
         kl_annealing=0,
         batch_size="auto",
+        window="auto",
         optimizer="adam",
         learning_rate=None,
         parameter_prior=None,
@@ -81,10 +88,13 @@ class SequenceVAE(SequenceTasks):
         self.hidden = hidden
         self.transition_hidden = transition_hidden
         self.activation = activation
+        self.autoregressive = autoregressive
+        self.linear_start = linear_start
         self.estimator = estimator
         self.num_samples = num_samples
         self.kl_annealing = kl_annealing
         self.batch_size = batch_size
+        self.window = window
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.parameter_prior = parameter_prior
@@ -137,6 +147,7 @@ class SequenceVAE(SequenceTasks):
             format = SequenceFormat.learn(found, self.likelihood, controls, covariates)
             if is_frame(found.rows):
                 show_columns(format.table, self._shows_progress, NAME_ITS_KIND, "sequences")
+            format = replace(format, autoregressive=self.autoregressive)
             encoded = format.encode(found, controls, covariates)
             data = TrainingSequences(format, encoded, _held_out(validation_data, format))
             run = seed_of(self.random_state), self._shows_progress, (checkpoint, checkpoint_seconds)

@@ -14,7 +14,7 @@ from aevb.data.training_data import hold_out
 from aevb.estimators import name_of
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import initial_learning_rate
-from aevb.fitted.sequence_design import SequenceDesign
+from aevb.fitted.sequence_design import SequenceDesign, sized
 from aevb.models import TABLE
 from aevb.settings import Arguments
 from aevb.training import Trained, choose_step_size, train_on
@@ -25,7 +25,8 @@ from aevb.training.evaluation import Batches, SeveralBatches
 from aevb.vae.fitting import Keys, checkpoints_for, notes_of
 
 BATCH_SIZES = 16, 64  # smallest and largest
-JUDGED_AT_ONCE = 16  # held-out sequences
+JUDGED_AT_ONCE, STEPS_JUDGED_AT_ONCE = 16, 16_384  # held-out sequences, and their steps
+LONG, WINDOW = 1_000, 200  # steps of a sequence that is cut, and of its windows
 FEW_STEPS = 2_000  # of training, if nothing is held out
 
 
@@ -53,7 +54,10 @@ def fit_sequences(
         KeyboardInterrupt: It was interrupted before there was anything to keep.
     """
     keys = Keys.of(seed)
-    feed = sequence_feed(arguments, data._replace(encoded=_informative(data.encoded)), keys)
+    data = data._replace(encoded=_informative(data.encoded))
+    num_values = sum(int(np.isfinite(rows).sum()) for rows in data.encoded.values)
+    arguments = sized(arguments, len(data.encoded.lengths), num_values, len(data.format.model_columns))
+    feed = sequence_feed(arguments, data, keys)
     checkpoints = checkpoints_for(arguments, feed, *saving)
     budget = _budget(arguments, feed, checkpoints)
     feed = replace(feed, epochs_per_row=budget.epochs_per_row)
@@ -61,7 +65,8 @@ def fit_sequences(
         checkpoints.notes["epochs_per_row"] = budget.epochs_per_row
     design = SequenceDesign(arguments, data.format, int(arguments.latent_dim))
     rate = initial_learning_rate(arguments)
-    learner, state = design.start(design.models(keys.init), feed.num_data, rate, keys.learner)
+    models = design.models(keys.init, feed.first())
+    learner, state = design.start(models, feed.num_data, rate, keys.learner, num_windows(feed))
     if rate is None:
         source, numbers, _ = feed.first()
         rate = choose_step_size(learner, state, source, numbers, key=keys.choice, batch_size=feed.batch_size)
@@ -86,22 +91,45 @@ def sequence_feed(arguments: Arguments, data: TrainingSequences, keys: Keys) -> 
     if judged is None:
         train, held_out = hold_out(len(encoded.lengths), arguments.validation_fraction, cache(lambda: keys.rows))
         judged = None if held_out is None else encoded.some(held_out)
-    size = batch_size_for(len(train), arguments.batch_size)
-    buckets = [
-        Bucket(format.source(encoded.some(train[numbers]), length), train[numbers])
-        for length, numbers in training_buckets(encoded.lengths[train], size)
-    ]
+    window = window_for(encoded.lengths[train], arguments.option("window", None))
+    if window is None:
+        size = batch_size_for(len(train), arguments.batch_size)
+        buckets = [
+            Bucket(format.source(encoded.some(train[numbers]), length), train[numbers])
+            for length, numbers in training_buckets(encoded.lengths[train], size)
+        ]
+    else:
+        windows = encoded.some(train).windows(window)
+        size = batch_size_for(len(windows.lengths), arguments.batch_size)
+        buckets = [Bucket(format.source(windows, window), np.repeat(train, -(-encoded.lengths[train] // window)))]
     if judged is None:
         return Bucketed(buckets, size)
     parts = [
         Batches(
             format.source(judged.some(numbers), length),
             np.arange(len(numbers)),
-            size=min(JUDGED_AT_ONCE, 1 << (len(numbers) - 1).bit_length()),
+            size=min(max(STEPS_JUDGED_AT_ONCE // length, 1), JUDGED_AT_ONCE, 1 << (len(numbers) - 1).bit_length()),
         )
         for length, numbers in buckets_of(judged.lengths)
     ]
     return Bucketed(buckets, size, SeveralBatches(parts))
+
+
+def window_for(lengths: np.ndarray, window: int | str | None) -> int | None:
+    """Return the number of steps of the windows in which sequences are learned; None for whole sequences.
+
+    Example:
+        >>> [window_for(np.array([30, longest]), "auto") for longest in (1_000, 10_000)]
+        [None, 200]
+    """
+    size = (WINDOW if lengths.max() > LONG else None) if window == AUTO else window
+    return None if size is None or lengths.max() <= size else int(size)
+
+
+def num_windows(feed: Bucketed) -> int:
+    """Return the number of windows; 0 if sequences are not cut."""
+    bucket = feed.buckets[0]
+    return len(bucket.numbers) if "following" in bucket.source.rows.given else 0
 
 
 def batch_size_for(num_sequences: int, batch_size: int | str) -> int:
@@ -149,11 +177,11 @@ def learn_more(
     rate = arguments.learning_rate or model.record.learning_rate or initial_learning_rate(arguments)
     key = jax.random.fold_in(jax.random.key(model.seed), 1 + len(history))
     design = SequenceDesign(arguments, model.format, model.latent_dim)
-    learner, state = design.start((model.generative, model.recognition), None, rate, key)
-    if jax.tree.structure(optimizer_state) == jax.tree.structure(state.optimizer_state):
-        state = state._replace(optimizer_state=optimizer_state)
     data = TrainingSequences(model.format, _informative(encoded))
     feed = sequence_feed(arguments.replaced(validation_fraction=0), data, Keys.of(0))
+    learner, state = design.start((model.generative, model.recognition), None, rate, key, num_windows(feed))
+    if jax.tree.structure(optimizer_state) == jax.tree.structure(state.optimizer_state):
+        state = state._replace(optimizer_state=optimizer_state)
     trained = train_on(learner, state, feed, key=key, max_epochs=1)
     samples = history[-1]["samples"] if history else 0
     rows = [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
