@@ -228,7 +228,7 @@ def test_long_sequences_are_learned_in_windows_that_carry_the_state(tmp_path):
 
 
 @pytest.mark.slow
-def test_one_short_series_starts_with_the_linear_model_that_fits_best():
+def test_one_short_series_starts_with_the_linear_model_that_fits_best(tmp_path):
     walk = np.random.default_rng(1).normal(size=(60, 1)).cumsum(axis=0)
     model = SequenceVAE(max_epochs=1, learning_rate=1e-6, progress=False).fit([walk])
 
@@ -237,3 +237,6 @@ def test_one_short_series_starts_with_the_linear_model_that_fits_best():
     step = np.diff(walk[:, 0]).std()
     found = model.log_likelihood([walk], method="particle-filter", num_samples=10_000).values[0] / 60
     assert found == pytest.approx(-0.5 * np.log(2 * np.pi * np.e * step**2), abs=0.25)  # that of the walk's steps
+    again = load(model.save(tmp_path / "model"))
+    assert again.score([walk]) == model.score([walk])
+    assert np.isfinite(again.partial_fit([walk]).score([walk]))

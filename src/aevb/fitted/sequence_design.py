@@ -134,6 +134,7 @@ def recognition_first(optimizer: optax.GradientTransformation) -> optax.Gradient
 FEW_VALUES, LARGEST = 2_000, 16
 VALUES_PER_WEIGHT = 5  # of a linear transition and emission, which decides J for few values
 FEW_SEQUENCES = 10
+SIZES = ("latent_dim", "transition", "recurrent_size", "hidden", "linear_start")
 
 
 def sized(arguments: Arguments, num_sequences: int, num_values: int, num_columns: int) -> Arguments:
@@ -157,8 +158,13 @@ def sized(arguments: Arguments, num_sequences: int, num_values: int, num_columns
     width = 32 if is_few else 100
     chosen = {"latent_dim": J, "transition": "linear" if is_few else "gated", "recurrent_size": width}
     chosen |= {"hidden": (width,), "linear_start": num_sequences < FEW_SEQUENCES}
-    missing = {name: value for name, value in chosen.items() if arguments.option(name, None) is None}
-    return arguments.replaced(**missing)
+    return given_sizes(arguments, Arguments(**chosen))
+
+
+def given_sizes(arguments: Arguments, chosen: Arguments) -> Arguments:
+    """Return the arguments with the sizes of others where they are None."""
+    names = [name for name in SIZES if arguments.option(name, None) is None]
+    return arguments.replaced(**{name: chosen.option(name, None) for name in names})
 
 
 def _widths(hidden):

@@ -10,6 +10,7 @@ from aevb.data.sequence_format import Encoded, SequenceFormat
 from aevb.data.sequences import read_arguments, read_sequences
 from aevb.fitted import FittedModel
 from aevb.fitted.model import seed_of
+from aevb.fitted.sequence_design import given_sizes
 from aevb.settings import SEQUENCE_SETTINGS, with_arguments
 from aevb.vae.checks import check_checkpoint, check_settings
 from aevb.vae.conventions import unchanged_on_error
@@ -151,7 +152,7 @@ class SequenceVAE(SequenceTasks):
             encoded = format.encode(found, controls, covariates)
             data = TrainingSequences(format, encoded, _held_out(validation_data, format))
             run = seed_of(self.random_state), self._shows_progress, (checkpoint, checkpoint_seconds)
-            model, trained = fit_sequences(self._arguments(), data, *run)
+            model, trained = fit_sequences(super()._arguments(), data, *run)
         self._keep(model, trained.state.optimizer_state)
         if trained.error is not None:
             raise trained.error
@@ -177,6 +178,11 @@ class SequenceVAE(SequenceTasks):
         return self
 
     # ---- private -----------------------------------------------------------------------------------------------------
+
+    def _arguments(self):
+        """Return the arguments; of a fitted model with the sizes that were chosen for its data."""
+        arguments = super()._arguments()
+        return given_sizes(arguments, self.model_.arguments) if self.__sklearn_is_fitted__() else arguments
 
     def _check_parameters(self):
         arguments = self._arguments()
