@@ -80,12 +80,12 @@ def by_sequence_vae(data: Series, origins: np.ndarray, seed: int, **setting: Any
     """Return draws of the forecasts, (NUM_DRAWS, origins, steps), with default settings."""
     y, calendar = data.values[:, None], data.calendar()
 
-    def known(num):
-        return {} if calendar is None else {"controls": [calendar[:num]]}
+    def known(*nums) -> dict[str, Any]:
+        return {} if calendar is None else {"controls": [calendar[:num] for num in nums]}
 
     model = SequenceVAE(likelihood="gaussian", random_state=seed, progress=False, **setting)
     model.fit([y[: data.num_train]], **known(data.num_train))
-    controls = {} if calendar is None else {"controls": [calendar[: origin + data.steps] for origin in origins]}
+    controls = known(*(origins + data.steps))
     forecast = model.forecast([y[:origin] for origin in origins], data.steps, NUM_DRAWS, **controls)
     return np.moveaxis(forecast.draws[..., 0], 1, 0)
 
