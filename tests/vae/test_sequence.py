@@ -197,7 +197,7 @@ def test_binary_sequences_with_their_own_validation_data():
         model.fit(notes, validation_data=[np.zeros((0, 2))])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_steps_that_depend_on_the_step_before(tmp_path):
     holes = [walk.copy() for walk in WALKS]
     holes[0][1], holes[1][0, 1] = np.nan, np.nan
