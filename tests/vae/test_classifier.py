@@ -79,6 +79,21 @@ def test_features_are_learned_from_batches_and_resumed(kind, tmp_path):
     np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
 
 
+@pytest.mark.thorough
+def test_codes_that_are_not_used_are_not_learned_from(tmp_path):
+    """They are noise; the model of the codes does not see them, and new rows have draws from their prior."""
+    features = VAE(12, hidden=(16,), learning_rate=0.01, max_epochs=60, progress=False).fit(X)
+    used = features.transform(X).std(axis=0) > 0.1
+    assert 0 < used.sum() < 12
+    model = VAEClassifier("m1+m2", features=features, **SMALL).fit(X, FEW)
+    assert model.model_.codes == tuple(np.flatnonzero(used))
+    assert model.model_.format.num_columns == used.sum()
+    again = load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.sample(5, y=1), model.sample(5, y=1))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.partial_fit(X[:50], FEW[:50]).model_.codes == model.model_.codes
+
+
 def test_features_that_are_refused():
     for kind, features in (("m2", VAE()), ("m1", "vae")):
         with pytest.raises(ValueError, match="features="):
@@ -103,7 +118,7 @@ def test_rows_without_labels_help(seed):
 
 @pytest.mark.thorough
 def test_many_classes(tmp_path):
-    """Of more than 50 labels, only some are summed over; 60 classes, each a pattern of bits; chance is 2%."""
+    """Of more than four labels, only some are summed over; 60 classes, each a pattern of bits; chance is 2%."""
     generator = np.random.default_rng(0)
     y = np.arange(1200) % 60
     patterns = np.unpackbits(generator.permutation(256)[:60].astype(np.uint8)[:, None], axis=1)

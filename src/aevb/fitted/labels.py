@@ -21,7 +21,7 @@ POOL, MIN_POOL = 50, 10_000  # draws of z from which those of a class are chosen
 def label_probabilities(model: FittedModel, X: Any) -> np.ndarray:
     """Return q(y|x) for the rows of X, (n, K); with a model of features, at the means of their posterior."""
     if model.features is not None:
-        X = coding.posterior_means(model.features, X)
+        X = coding.posterior_means(model.features, X)[:, _places(model)]
     rows = Datapoint(X, given=np.full((num_rows(X), 1), np.nan))
     return rowwise(_probabilities, model.recognition, model.source(rows), np.arange(num_rows(X)))
 
@@ -57,7 +57,17 @@ def sample_of_labels(
         shares = np.asarray(model.generative.labels.probs, np.float64)
         places = generator.choice(len(shares), num_samples, p=shares / shares.sum())
     rows = coding.sample(model, num_samples, given=np.asarray(places, float)[:, None], **options)
-    return rows if model.features is None else coding.sample_at(model.features, rows, **options)
+    if model.features is None:
+        return rows
+    codes = np.asarray(model.features.generative.latent_distribution().sample(model.key(random_state), (num_samples,)))
+    codes = codes.copy()
+    codes[:, _places(model)] = rows
+    return coding.sample_at(model.features, codes, **options)
+
+
+def _places(model):
+    """Return the places of the codes that a model was learned from; it knows nothing of the others."""
+    return slice(None) if model.codes is None else list(model.codes)
 
 
 def _codes_of_labels(model, places, generator):

@@ -69,6 +69,7 @@ class FittedModel:
         given: The format of what rows are conditioned on, such as :class:`aevb.data.frames.TableFormat`; None if they
             are not conditioned on anything. Rows are then a :class:`~aevb.models.Datapoint` of two matrices.
         features: The model whose codes this one is a model of, instead of the data themselves; None if there is none.
+        codes: The places of these codes among the latent variables of `features`; None for all.
     """
 
     generative: Any
@@ -83,6 +84,7 @@ class FittedModel:
     record: TrainingRecord = field(default_factory=TrainingRecord)
     given: Any = None
     features: "FittedModel | None" = None
+    codes: tuple[int, ...] | None = None
 
     @property
     def of_data(self) -> "FittedModel":

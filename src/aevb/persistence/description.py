@@ -75,6 +75,7 @@ def describe(model: FittedModel, estimator: str) -> dict[str, Any]:
         document["given"] = model.given.describe()
     if model.features is not None:
         document["features"] = describe(model.features, FEATURES)
+        document["codes"] = model.codes
     return plain(document)
 
 
@@ -91,6 +92,7 @@ def checked_document(document: dict[str, Any]) -> dict[str, Any]:
     if "features" in document:
         checked("features", document["features"])
         document = document | {"features": checked_document(document["features"])}
+        checked("codes", document.get("codes"))
     return document
 
 
@@ -190,6 +192,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = _FITTED | {
     "conversion": _is_conversion,
     "given": lambda value: _is_conversion(value) and value["kind"] == "table",
     "features": lambda value: isinstance(value, dict) and value.get("format") == FORMAT and "features" not in value,
+    "codes": lambda value: value is None or _are(_is_whole, value),
     "fitted": lambda value: isinstance(value, dict) and set(_FITTED) - {"prior_"} <= set(value) <= set(_FITTED),
     "arrays": _is_arrays,
     # Of formats 1 and 2:

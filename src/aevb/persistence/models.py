@@ -101,7 +101,9 @@ def load_model(folder, own: dict[str, Any] | None = None, optimizer: Any = None,
         learner, state, optimizer_state = _filled(document, arguments, arrays, with_optimizer)
         model = _model(document, arguments, *learner.models(state), estimator=_estimator(learner))
         if "features" in document:
-            model = replace(model, features=_features(document["features"], arrays, check))
+            codes = document.get("codes")
+            codes = None if codes is None else tuple(codes)
+            model = replace(model, features=_features(document["features"], arrays, check), codes=codes)
         return Loaded(document["estimator"], model, optimizer_state)
 
 

@@ -48,10 +48,12 @@ def fit_both(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: An
     """Learn a model of rows without labels, and M2 of its codes."""
     vae = _fitted_features(classifier, rows, sample_weight, saving)
     features = Features.of(vae.model_, vae._check_new_data(rows))
+    codes = features.active(vae.model_)
+    features = features.at(codes)
     # Each model of features has its own run of M2: a run that resumes with more epochs has other features.
     folder = f"labels-{checksum(list(features), '')[:16]}" if saving.folder is not None else ""
     fit = _fit_m2(classifier, features, labeled, _inside(saving, folder), features_data, "gaussian")
-    return fit._replace(model=replace(fit.model, features=vae.model_), features=vae)
+    return fit._replace(model=replace(fit.model, features=vae.model_, codes=codes), features=vae)
 
 
 FITS: dict[str, Callable[..., LabelModelFit]] = {"m1": fit_m1, "m2": fit_m2, "m1+m2": fit_both}
@@ -95,11 +97,16 @@ def new_features(classifier: Any) -> VAE:
 
 
 def learn_features(classifier: Any, X: Any) -> tuple[VAE, Any]:
-    """Let the `VAE` of features learn a batch, unless it was given fitted; return it, and draws of its codes."""
+    """Let the `VAE` of features learn a batch, unless it was given fitted; return it, and draws of its codes.
+
+    They are the codes that a fitted classifier knows; a new one learns all of them: which ones the `VAE` uses is known
+    only when it has learned.
+    """
     is_given = hasattr(classifier.features, "model_")
+    codes = classifier.model_.codes if hasattr(classifier, "model_") else None
     vae = getattr(classifier, "features_", None) or (classifier.features if is_given else new_features(classifier))
     vae = vae if is_given else copy.copy(vae).partial_fit(X)  # a copy: an error must leave the classifier unchanged
-    return vae, Features.of(vae.model_, X).drawn(vae.model_.seed + len(vae.history_))
+    return vae, Features.of(vae.model_, X).at(codes).drawn(vae.model_.seed + len(vae.history_))
 
 
 def _inside(saving, name):
