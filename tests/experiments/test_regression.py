@@ -46,6 +46,7 @@ def test_published_figures_are_shown_beside_those_found():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:No latent variable is active")  # it has none
 def test_the_gaussian_network_reaches_the_density_of_gaussian_noise():
     """y = x + (0.2 + 0.2 [x > 0]) noise; what is learned from 4,000 rows is 0.02 nats short of the exact density."""
     x = RNG.uniform(-1, 1, (5000, 1))

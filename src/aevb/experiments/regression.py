@@ -17,8 +17,10 @@ import numpy as np
 
 from aevb.arguments import check_parameter
 from aevb.data.download import DataFileError, find
+from aevb.data.given import learn_given
 from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
 from aevb.experiments.settings import PROFILES, Watch
+from aevb.fitted.model import covariates_of
 from aevb.models import GaussianMLP, standard_normal
 from aevb.networks import initialize
 from aevb.training.budget import prior_precision
@@ -110,14 +112,18 @@ class _Prior(eqx.Module):
 def by_gaussian_network(split: Split, seed: int, **setting: Any) -> np.ndarray:
     """Return log p(y|x) of the test rows by a Gaussian whose mean and variance are a network of x."""
     mean, std = split.y.mean(), split.y.std()
-    size = int(np.count_nonzero(split.x.std(axis=0) > 0))
-    network = initialize(GaussianMLP(size, HIDDEN, 1, "gelu"), jax.random.key(seed))
+    varies = split.x.std(axis=0) > 0
+    offset, scale = split.x[:, varies].mean(axis=0), split.x[:, varies].std(axis=0)
+    x, test_x = ((rows[:, varies] - offset) / scale for rows in (split.x, split.test_x))
+    read = covariates_of(learn_given(x)[0])  # columns of two values are labels
+    assert read is not None
+    network = initialize(GaussianMLP(read.size, HIDDEN, 1, "gelu"), jax.random.key(seed))
     parts = {"encoder": _Prior(), "decoder": _WithoutLatents(network)}
     precision = prior_precision(len(split.y), "auto", is_standardized=True)  # as that of the regressor
     options: dict[str, Any] = {"learning_rate": 0.005, "parameter_prior": precision} | setting
     model = VAE(1, conditional=True, **parts, random_state=seed, progress=False, **options)
-    model.fit(((split.y - mean) / std)[:, None], split.x)
-    found = model.score_samples(((split.test_y - mean) / std)[:, None], split.test_x)
+    model.fit(((split.y - mean) / std)[:, None], x)
+    found = model.score_samples(((split.test_y - mean) / std)[:, None], test_x)
     return found - np.log(std)
 
 

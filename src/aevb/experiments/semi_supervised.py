@@ -60,8 +60,8 @@ class Profile(NamedTuple):
 
 PROFILE = {
     "tiny": Profile("digits", (100,), 1, 1, {"m2": 1, "m1+m2": 1}, 500),
-    "quick": Profile("mnist", (100,), 1, 20, {"m2": 10, "m1+m2": 20}),
-    "standard": Profile("mnist", NUM_LABELS, 5, 90, {"m2": 20, "m1+m2": 40}),
+    "quick": Profile("mnist", (100,), 1, 15, {"m2": 10, "m1+m2": 20}),
+    "standard": Profile("mnist", NUM_LABELS, 5, 30, {"m2": 20, "m1+m2": 60}),
     "paper": Profile("mnist", NUM_LABELS, 10, 300, {"m2": 200, "m1+m2": 200}),
 }
 CORE_SECONDS = {"m1": 5.5, "m2": 10.0, "m1+m2": 2.0}  # per epoch of 50,000 rows
@@ -151,10 +151,16 @@ def _measure(plan, rows, model, number, draw, folder, seed):
     hidden = (300,) if model == "m1+m2" and number == min(NUM_LABELS) else (500,)  # as published
     labels, epochs = rows.some_labels(number, draw), plan.epochs[model]
     optimizer = _optimizer(model, epochs * _num_visits(labels) // BATCH_SIZE)
-    setting = {**LABELS, "hidden": hidden, "latent_dim": LATENT_DIM[model], "max_epochs": epochs}
+    setting = {
+        **LABELS,
+        "hidden": hidden,
+        "latent_dim": LATENT_DIM[model],
+        "max_epochs": epochs,
+        "optimizer": optimizer,
+    }
     if model == "m1+m2":
         setting["features"] = _features(plan, rows, folder, seed)
-    classifier = VAEClassifier(model, **setting, optimizer=optimizer, random_state=draw, progress=False)
+    classifier = VAEClassifier(model, **setting, random_state=draw, progress=False)
     classifier.fit(rows.train, labels)
     return {
         "error": 100 * (1 - classifier.score(rows.test, rows.test_labels)),
