@@ -33,7 +33,7 @@ async ([description, table, text, X, observed, Z, epsilon]) => {
     explorer.lowerBound(model, flat([x]), flat(epsilon[i]), missing.subarray(i * D, (i + 1) * D)));
   const columns = (f) => X.flatMap((x, s) => x.map((u, i) => f(s, i, u)));
   return {
-    features: [...model.features(flat(X), missing)], mu: [...q.mu], sigma: [...q.sigma],
+    features: [...model.inputs(flat(X), missing)], mu: [...q.mu], sigma: [...q.sigma],
     entries: columns((s, i, u) => (missing[s * D + i] ? 0 : model.logProb(p, s, i, Math.fround(u)))),
     units: columns((s, i, u) => model.toUnits(u, i)),
     back: columns((s, i, u) => model.fromUnits(model.toUnits(u, i), i)),

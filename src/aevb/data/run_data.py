@@ -38,6 +38,8 @@ class RunData(NamedTuple):
     binarization: str  # in one word
     num_train: int  # N
     test_rows: np.ndarray | None = None  # (n,), which rows of the data these are; None if it is not known
+    train_given: np.ndarray | None = None  # (N, D'), what the training rows are conditioned on, as stored numbers
+    test_given: np.ndarray | None = None  # (n, D')
 
     @property
     def summary(self) -> str:

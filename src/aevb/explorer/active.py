@@ -3,6 +3,7 @@
 import numpy as np
 
 from aevb.data.run_data import RunData
+from aevb.explorer.given import rows_given
 from aevb.explorer.model import has_encoder
 from aevb.fitted import FittedModel, coding
 from aevb.inference.diagnostics import ActiveUnits, active_codes
@@ -19,5 +20,6 @@ def evenly(num_rows: int, most: int) -> np.ndarray:
 def active_latents(model: FittedModel, run_data: RunData) -> ActiveUnits:
     """Return which latent variables are active on held-out rows; `aevb.inference.diagnostics` defines it."""
     most = MAX_ROWS if has_encoder(model) else MAX_ROWS_WITHOUT_ENCODER
-    codes = coding.posterior_means(model, run_data.test[evenly(len(run_data.test), most)])
+    numbers = evenly(len(run_data.test), most)
+    codes = coding.posterior_means(model, rows_given(model, run_data.test, run_data.test_given, numbers))
     return active_codes(codes, model.generative.latent_distribution())

@@ -7,6 +7,7 @@ from numpyro.distributions import Normal
 
 from aevb.explorer.arrays import as_half
 from aevb.explorer.columns import describe_columns
+from aevb.explorer.given import describe_given, why_not
 from aevb.fitted import FittedModel
 from aevb.models import LIKELIHOODS, TABLE, named_leaves, split
 
@@ -50,8 +51,8 @@ def check_explorable(model: FittedModel) -> None:
             f"this model has posterior={posterior!r}, but the page can only draw posterior='gaussian' (with any "
             "likelihood, hidden layers, activation and learner)."
         )
-    if model.given is not None:
-        raise NotExplorableError("this model is conditioned on labels or covariates, which the page cannot set.")
+    if (reason := why_not(model)) is not None:
+        raise NotExplorableError(f"{reason}.")
     if model.prior_form is None and not _has_standard_prior(model):
         raise NotExplorableError(
             "this model has another prior than N(0, I) or a mixture, from which the page cannot draw."
@@ -85,6 +86,7 @@ def describe(model: FittedModel) -> dict[str, Any]:
         "has_weight_posterior": model.learner.has_weight_posterior,
         "table": describe_columns(model) if model.is_table else None,
         "prior": _mixture(model),
+        "given": describe_given(model),
     }
 
 

@@ -2,8 +2,10 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
+from aevb.arrays import num_rows
 from aevb.data.frames.stored import LABELS
 from aevb.data.kinds import are_grey_levels, sample_rows
 from aevb.data.labels import label_kind
@@ -12,9 +14,10 @@ from aevb.estimators import analytic_kl
 from aevb.explorer.active import MAX_ROWS_WITHOUT_ENCODER, active_latents, evenly
 from aevb.explorer.arrays import as_half
 from aevb.explorer.fields import describe_fields
+from aevb.explorer.given import colours, rows_given
 from aevb.explorer.model import has_encoder
 from aevb.fitted import FittedModel, coding, likelihoods
-from aevb.models import LIKELIHOODS, STANDARD
+from aevb.models import LIKELIHOODS, STANDARD, Datapoint
 from aevb.training import rowwise
 
 MAX_ROWS = 2000
@@ -37,11 +40,14 @@ def choose_points(model: FittedModel, run_data: RunData, most: int | None = None
         most: Maximum number of rows; None for a number that keeps the page small.
     """
     rows, labels, num_held_out = _rows(model, run_data, most)
-    codes = np.asarray(coding.posterior_means(model, rows), np.float32)  # (n, J)
+    x, given = rows, Datapoint.of(rows).given
+    if given is not None:
+        rows, labels = x.values, colours(model, given)
+    codes = np.asarray(coding.posterior_means(model, x), np.float32)  # (n, J)
     values, shape = model.matrix.as_read(rows), run_data.dataset.image_shape
     means, stds = _columns(model, values)
     center, directions, variances = _principal_axes(codes)
-    carried, kind = _carried(model, rows, codes)
+    carried, kind = _carried(model, x, codes)
     arrays = {
         "rows": _compact(model, model.matrix.shifted(rows)),
         "codes": codes,
@@ -50,6 +56,8 @@ def choose_points(model: FittedModel, run_data: RunData, most: int | None = None
         "pca_center": center,
         "pca_directions": directions,
     }
+    if given is not None:
+        arrays["given"] = given.astype(np.float32)
     label_facts, label_numbers = _labels(labels)
     if label_numbers is not None:
         arrays["labels"] = label_numbers
@@ -66,7 +74,7 @@ def choose_points(model: FittedModel, run_data: RunData, most: int | None = None
         "image_shape": shape,
         "light_on_dark": run_data.dataset.light_on_dark,
         "fields": None if shape else describe_fields(model, values, run_data.dataset.columns or ()),
-        "typical_bound": _typical_bound(model, rows),
+        "typical_bound": _typical_bound(model, x),
     }
     return Points(facts, arrays)
 
@@ -104,6 +112,9 @@ def _rows(model, run_data, most):
     num_train = min(len(run_data.train), max(num_points - num_test, 0))
     test, train = evenly(len(run_data.test), num_test), evenly(len(run_data.train), num_train)
     rows = np.concatenate([run_data.test[test], run_data.train[train]])
+    if run_data.test_given is not None:
+        given = np.concatenate([run_data.test_given[test], run_data.train_given[train]])
+        rows = rows_given(model, rows, given, np.arange(len(rows)))
     labels = None
     if run_data.test_labels is not None and run_data.train_labels is not None:
         labels = np.concatenate([run_data.test_labels[test], run_data.train_labels[train]])
@@ -132,8 +143,9 @@ def _carried(model, rows, codes):
     # The variables of another p(z) are not independent.
     if not has_encoder(model) or model.prior != STANDARD or model.with_holes(rows).all():
         return codes.var(axis=0), "variance of the codes"
-    models, rows = (model.generative, model.recognition), rows[~model.with_holes(rows)]
-    return rowwise(_divergences, models, model.source(rows), np.arange(len(rows))).mean(axis=0), "nats"
+    models, is_complete = (model.generative, model.recognition), ~model.with_holes(rows)
+    rows = jax.tree.map(lambda array: array[is_complete], rows)
+    return rowwise(_divergences, models, model.source(rows), np.arange(num_rows(rows))).mean(axis=0), "nats"
 
 
 def _divergences(models, x):

@@ -2,6 +2,7 @@
 
 import { latentAxes, principalAxes } from "./basis.js";
 import { Field } from "./fields.js";
+import { Given } from "./given.js";
 import { makeModel } from "./model.js";
 import { makePainter } from "./paint.js";
 import { Random } from "./random.js";
@@ -54,6 +55,9 @@ export class App {
     this.facts = facts;
     this.data = facts.data;
     this.model = makeModel(facts.model, arrays);
+    /** What x is conditioned on; null if it is not. */
+    this.given = facts.model.given && new Given(facts.model.given, this.model, arrays, facts.model.activation);
+    this.givenRows = arrays.get("given")?.values ?? new Float32Array(0); // (n, D')
     this.J = this.model.latentDim;
     this.D = this.model.dataDim;
     this.codes = values(arrays, "codes"); // (n, J)
@@ -76,6 +80,7 @@ export class App {
     /** @type {Map<number, Colouring>} */
     this.colourings = new Map();
     this.state = new State(this.startingValues());
+    this.given?.use(this.values.y);
     /** @type {Prediction | null} what is expected of the columns of a table, given what is known */
     this.prediction = null;
     /** @type {Gaussian | null} q(z|x) of the input, if the encoder can read it */
@@ -170,10 +175,42 @@ export class App {
   }
 
   /**
-   * Use a datapoint as the input.
+   * What a datapoint is conditioned on; empty if it is not.
+   * @param {number} number
+   */
+  pointY(number) {
+    const size = this.given?.size ?? 0;
+    return this.givenRows.slice(number * size, (number + 1) * size);
+  }
+
+  /**
+   * The ends of what datapoints are conditioned on.
+   * @param {number} i
+   */
+  givenEnds(i) {
+    const size = this.given?.size ?? 1;
+    const values = this.givenRows.filter((_, k) => k % size === i).sort();
+    return [values[0] ?? 0, values[values.length - 1] ?? 1];
+  }
+
+  /**
+   * Condition the model on another y; z stays what it is.
+   * @param {Float32Array} y
+   */
+  chooseY(y) {
+    this.given?.use(y);
+    this.state.set({ y, isMoved: true });
+  }
+
+  /**
+   * Use a datapoint as the input, and its y.
    * @param {number} number
    */
   pick(number) {
+    if (this.given) {
+      this.given.use(this.pointY(number));
+      this.state.set({ y: this.pointY(number) });
+    }
     this.state.set({ z: this.code(number) });
     this.setInput({ x: this.point(number), source: number, missing: this.gaps(number), noise: 0 });
   }
@@ -295,6 +332,7 @@ export class App {
       isMoved: false,
       colour: this.labels || !this.isTable ? -1 : this.tellingColumn(),
       label: -1,
+      y: this.pointY(one),
     };
   }
 

@@ -7,6 +7,7 @@ import { Completer } from "./completion.js";
 import { Completions } from "./completions.js";
 import { addControls, showRest } from "./controls.js";
 import { find, findCanvas, writtenVector } from "./dom.js";
+import { addSwitch } from "./given.js";
 import { addInput } from "./input.js";
 import { Lens } from "./lens.js";
 import { Meter } from "./meter.js";
@@ -30,6 +31,13 @@ async function start() {
   const plane = new Plane(app);
   const drawPlane = () => plane.draw();
   addControls(app, plane);
+  addSwitch(app);
+  // Everything that was decoded or encoded with another y.
+  state.on(["y"], () => {
+    const { y, ...others } = app.values;
+    plane.redraw();
+    if (y.length) state.set(others);
+  });
   const output = findCanvas("output");
   output.style.aspectRatio = String(app.painter.aspect);
 
@@ -115,6 +123,7 @@ function introduce({ title, name, version, model, data }) {
   document.documentElement.classList.toggle("is-table", !data.image_shape);
   document.documentElement.classList.toggle("is-mixed", model.table !== null);
   document.documentElement.classList.toggle("no-labels", !data.labels);
+  document.documentElement.classList.toggle("no-given", !model.given);
 }
 
 start().catch((error) => {

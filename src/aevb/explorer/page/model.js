@@ -24,6 +24,7 @@ import { TableModel } from "./table_model.js";
  * @property {boolean} has_encoder
  * @property {import("./table_model.js").TableFacts | null} table
  * @property {import("./prior.js").Mixture | null} prior null for N(0, I)
+ * @property {import("./given.js").GivenFacts | null} given what x is conditioned on, if anything
  */
 
 const LOG_2_PI = Math.log(2 * Math.PI);
@@ -60,9 +61,17 @@ export class Model {
    */
   encode(x, _missing = null) {
     if (!this.encoder) throw new Error("the model has no encoder");
-    const { units, dataDim: D, latentDim: J } = this;
-    const input = units ? x.map((value, i) => (value - units.loc[i % D]) / units.scale[i % D]) : x;
-    return gaussianOf(apply(this.encoder, input), J);
+    return gaussianOf(apply(this.encoder, this.inputs(x, null)), this.latentDim);
+  }
+
+  /**
+   * The encoder's input.
+   * @param {Float32Array} x (n, D)
+   * @param {Uint8Array | null} _missing which this encoder does not see
+   */
+  inputs(x, _missing) {
+    const { units, dataDim: D } = this;
+    return units ? x.map((value, i) => (value - units.loc[i % D]) / units.scale[i % D]) : x;
   }
 
   /**

@@ -37,13 +37,15 @@ export function softplus(a) {
  * Find the layers of one network by their names in the model file, such as
  * `['parameters'][0].decoder.network.layers[1].weight`.
  * @param {Map<string, NamedArray>} arrays
- * @param {"encoder" | "decoder"} part
+ * @param {"encoder" | "decoder" | "encoder.label"} part the last is the classifier q(y|x)
  * @param {string} activation
  * @returns {Network | null}
  */
 export function findNetwork(arrays, part, activation) {
   if (!(activation in ACTIVATIONS)) throw new Error(`an unknown activation: ${activation}`);
-  const pattern = new RegExp(`\\.${part}(?:\\.conditional)?\\.network\\.layers\\[(\\d+)\\]\\.(weight|bias)$`);
+  // Of a model with labels, the encoder of z is next to the classifier.
+  const path = part === "encoder" ? "encoder(?:\\.latent)?" : part.replace(".", "\\.");
+  const pattern = new RegExp(`\\.${path}(?:\\.conditional)?\\.network\\.layers\\[(\\d+)\\]\\.(weight|bias)$`);
   /** @type {Partial<Record<string, NamedArray>>[]} */
   const found = [];
   for (const [name, array] of arrays) {
@@ -75,6 +77,24 @@ export function apply(network, x) {
     if (!isLast && network.activation !== "identity") for (let i = 0; i < h.length; i++) h[i] = f(h[i]);
   });
   return h;
+}
+
+/**
+ * A network at fixed values of its last inputs, which become part of the first layer's bias.
+ * @param {Network} network
+ * @param {Float32Array} values
+ * @returns {Network}
+ */
+export function conditioned(network, values) {
+  const [first, ...rest] = network.layers;
+  const { inSize: all, outSize } = first;
+  const inSize = all - values.length;
+  const weight = new Float32Array(outSize * inSize);
+  const bias = first.bias.map((start, o) => {
+    weight.set(first.weight.subarray(o * all, o * all + inSize), o * inSize);
+    return values.reduce((sum, value, k) => sum + first.weight[o * all + inSize + k] * value, start);
+  });
+  return { ...network, layers: [{ weight, bias, inSize, outSize }, ...rest], inSize };
 }
 
 /**

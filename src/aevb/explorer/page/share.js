@@ -33,7 +33,8 @@ export function addSharing(app) {
  * @param {App} app
  */
 export function readAddress(app) {
-  const found = fromHash(location.hash, { latentDim: app.J, dataDim: app.D, numPoints: app.numPoints });
+  const sizes = { latentDim: app.J, dataDim: app.D, numPoints: app.numPoints, givenDim: app.given?.size ?? 0 };
+  const found = fromHash(location.hash, sizes);
   if (!Object.keys(found).length) return;
   if (typeof found.source === "number") found.x = app.point(found.source);
   if (found.x && !found.missing)
@@ -44,6 +45,11 @@ export function readAddress(app) {
   const { labels } = app.colouring(found.colour ?? app.values.colour);
   if (found.label !== undefined && !(labels?.kind === "classes" && found.label < labels.names.length))
     delete found.label;
+  if (app.given) {
+    if (found.y) found.y = app.given.valid(found.y);
+    else if (typeof found.source === "number") found.y = app.pointY(found.source);
+    app.given.use(found.y ?? app.values.y);
+  }
   Object.assign(app.values, { isMoved: true }, found);
 }
 

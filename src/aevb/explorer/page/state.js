@@ -27,6 +27,7 @@ import { bytesOf, textOf } from "./arrays.js";
  * @property {boolean} isMoved whether z was moved by hand, and does not follow x
  * @property {number} colour column of a table that colours the plane, or -1 for the labels
  * @property {number} label that is highlighted, or -1
+ * @property {Float32Array} y what x is conditioned on; empty if it is not
  */
 
 export class State {
@@ -83,16 +84,17 @@ export function toHash(values) {
   parts.set("s", [values.isDataShown, values.isManifoldShown, values.isDraw, values.isMoved].map(Number).join(""));
   if (values.colour >= 0) parts.set("c", String(values.colour));
   if (values.label >= 0) parts.set("l", String(values.label));
+  if (values.y.length) parts.set("y", short(values.y));
   return parts.toString();
 }
 
 /**
  * The state in a URL. It may come from anyone: invalid entries are ignored.
  * @param {string} hash
- * @param {{ latentDim: number, dataDim: number, numPoints: number }} sizes
+ * @param {{ latentDim: number, dataDim: number, numPoints: number, givenDim: number }} sizes
  * @returns {Partial<Values>}
  */
-export function fromHash(hash, { latentDim: J, dataDim: D, numPoints }) {
+export function fromHash(hash, { latentDim: J, dataDim: D, numPoints, givenDim }) {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   /** @type {Partial<Values>} */
   const found = {};
@@ -131,6 +133,8 @@ export function fromHash(hash, { latentDim: J, dataDim: D, numPoints }) {
   if (colour !== null) found.colour = colour;
   const label = whole(parts.get("l"), 1000);
   if (label !== null) found.label = label;
+  const y = numbers(parts.get("y"), givenDim, 1e6);
+  if (y) found.y = y;
   return found;
 }
 

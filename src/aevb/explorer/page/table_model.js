@@ -35,6 +35,28 @@ const FEATURES = {
   spikes: (u, level) => (Math.floor(u) + 1 === level ? 1 : 0),
 };
 
+/**
+ * What networks see of the entries of rows, zero where they are missing.
+ * @param {Pick<TableFacts, "columns" | "features" | "has_missing">} table
+ * @param {Float32Array} x (n, D)
+ * @param {Uint8Array | null} missing (n, D)
+ */
+export function featuresOf(table, x, missing) {
+  const D = table.columns.length;
+  const n = x.length / D;
+  const input = [];
+  for (let s = 0; s < n; s++) {
+    for (const [kind, pairs] of Object.entries(table.features)) {
+      for (const [i, level] of pairs) {
+        const isMissing = missing && missing[s * D + i];
+        input.push(isMissing ? 0 : FEATURES[kind](x[s * D + i], level, table.columns[i]));
+      }
+    }
+    if (table.has_missing) for (let i = 0; i < D; i++) input.push(missing && missing[s * D + i] ? 0 : 1);
+  }
+  return Float32Array.from(input);
+}
+
 const FARTHEST = 100; // standard deviations, or positions beyond the last cell
 
 export class TableModel {
@@ -65,24 +87,12 @@ export class TableModel {
   }
 
   /**
-   * The encoder's input: what it sees of each entry, zero where it is missing.
+   * The encoder's input.
    * @param {Float32Array} x (n, D)
    * @param {Uint8Array | null} missing (n, D)
    */
-  features(x, missing) {
-    const { table, dataDim: D } = this;
-    const n = x.length / D;
-    const input = [];
-    for (let s = 0; s < n; s++) {
-      for (const [kind, pairs] of Object.entries(table.features)) {
-        for (const [i, level] of pairs) {
-          const isMissing = missing && missing[s * D + i];
-          input.push(isMissing ? 0 : FEATURES[kind](x[s * D + i], level, table.columns[i]));
-        }
-      }
-      if (table.has_missing) for (let i = 0; i < D; i++) input.push(missing && missing[s * D + i] ? 0 : 1);
-    }
-    return Float32Array.from(input);
+  inputs(x, missing) {
+    return featuresOf(this.table, x, missing);
   }
 
   /**
@@ -92,7 +102,7 @@ export class TableModel {
    */
   encode(x, missing = null) {
     if (!this.encoder) throw new Error("the model has no encoder");
-    return gaussianOf(apply(this.encoder, this.features(x, missing)), this.latentDim);
+    return gaussianOf(apply(this.encoder, this.inputs(x, missing)), this.latentDim);
   }
 
   /**
