@@ -28,6 +28,7 @@ def reproduce(
         "music",
         "forecasts",
         "semi-supervised",
+        "conditional",
         "regression",
         "all",
     ],
@@ -45,7 +46,8 @@ def reproduce(
     Comparisons: `small-tables` (log p(x) with default settings), `imputation` (missing entries), `miwae` (the same, as
     published), `synthetic` (rows made by the model), `anomalies`, `topics` (of documents), `posteriors`
     (`fit_posterior` on models with known posteriors), `music` (Bach's chorales), `forecasts` (of single series),
-    `semi-supervised` (MNIST with few labels) and `regression` (densities of targets).
+    `semi-supervised` (MNIST with few labels), `conditional` (MNIST given its labels) and `regression` (densities of
+    targets).
 
     Press Ctrl-C at any time: the same command resumes.
 

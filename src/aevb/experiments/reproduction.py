@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from aevb.experiments.anomalies import anomalies_core_seconds, reproduce_anomalies
 from aevb.experiments.claims import claims_core_seconds, curves_for_claims, reproduce_claims
+from aevb.experiments.conditional import conditional_core_seconds, reproduce_conditional
 from aevb.experiments.cost import core_seconds, format_duration, gigaflops
 from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
@@ -34,6 +35,7 @@ MAKERS: dict[str, Callable[..., list[Path]]] = {
     "music": reproduce_music,
     "forecasts": reproduce_forecasts,
     "semi-supervised": reproduce_semi_supervised,
+    "conditional": reproduce_conditional,
     "regression": reproduce_regression,
 }
 OTHER_WORK = {  # than curves
@@ -48,6 +50,7 @@ OTHER_WORK = {  # than curves
     "music": music_core_seconds,
     "forecasts": forecasts_core_seconds,
     "semi-supervised": semi_supervised_core_seconds,
+    "conditional": conditional_core_seconds,
     "regression": regression_core_seconds,
 }
 PARTS = (*FIGURES, *MAKERS)
