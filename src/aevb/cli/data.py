@@ -78,15 +78,18 @@ class downloads:  # noqa: N801
 
 
 def load_data(settings: Any, likelihood: Any) -> Any:
-    """Load the data of a run: rows, or sequences.
+    """Load the data of a run: rows, sequences, or rows with a target.
 
     Args:
-        settings: `DataSettings` or `SeriesSettings`.
+        settings: `DataSettings`, `SeriesSettings` or `TargetSettings`.
         likelihood: Of the model.
     """
     from aevb.data.run_data import prepare
     from aevb.data.series import SeriesSettings, prepare_series
+    from aevb.data.target import TargetSettings, prepare_target
 
+    if isinstance(settings, TargetSettings):
+        return prepare_target(settings)
     if isinstance(settings, SeriesSettings):
         return prepare_series(settings)
     with downloads() as report:
@@ -94,7 +97,12 @@ def load_data(settings: Any, likelihood: Any) -> Any:
 
 
 def estimator_for(table: dict[str, Any]) -> str:
-    """Return the estimator for the data in the table [data] of a `config.toml`: a column of time means sequences."""
+    """Return the estimator for the data in the table [data] of a `config.toml`: a column of time means sequences.
+
+    With a target it is ``"target"``: a classifier or a regressor, which depends on the column.
+    """
+    if "target" in table:
+        return "target"
     return "SequenceVAE" if {"time", "sequence"} & set(table) else "VAE"
 
 
@@ -102,5 +110,7 @@ def settings_of(table: dict[str, Any]) -> Any:
     """Return the settings in such a table."""
     from aevb.data.data_settings import DataSettings
     from aevb.data.series import SeriesSettings
+    from aevb.data.target import TargetSettings
 
-    return (SeriesSettings if estimator_for(table) == "SequenceVAE" else DataSettings).of(table)
+    kinds: dict[str, Any] = {"VAE": DataSettings, "SequenceVAE": SeriesSettings, "target": TargetSettings}
+    return kinds[estimator_for(table)].of(table)

@@ -44,13 +44,13 @@ def explore(
     path = run / NAME if output is None else output
     if output is not None:
         check_output(output, ".html")
-    opened = open_run(run, of=("VAE", "SequenceVAE"))
+    opened = open_run(run, of=("VAE", "SequenceVAE", "target"))
     with waiting("Creating the page"), console.notes():
         from aevb.explorer import write_page
         from aevb.explorer.model import check_explorable
         from aevb.report.link import link_explorer
 
-        if opened.data.estimator == "VAE":
+        if opened.data.estimator != "SequenceVAE":
             check_explorable(opened.vae.model_)  # before the data are loaded
         write_page(path, opened.vae, opened.load_data(), name=run.resolve().name, max_rows=rows)
         if output is None:

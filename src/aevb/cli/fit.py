@@ -111,6 +111,8 @@ def fit(
         config = config_of(resume)
     tables = read_config(config) if config else {}
     table = tables.get("data", {}) | _given({"time": time, "sequence": sequence})
+    if estimator_for(table) == "target":
+        raise InputError(f"{config}: the config of a run with a target. Give --target {table['target']} instead.")
     own = _of_sequences(own) if estimator_for(table) == "SequenceVAE" else own
     chosen = _named(config, settings, given, tables.get("model", {}), estimator_for(table))
     if column:
@@ -133,9 +135,9 @@ def _fit_target(target, given, own, out, name):
     from aevb.cli.target import learn_target
 
     source, share = _table(own)
+    table = {"source": source, "target": target, "drop_columns": own["drop_columns"] or (), "test_fraction": share}
     folder, command = out / _folder_name(name, source, out), shlex.join(["aevb", *sys.argv[1:]])
-    options = {"share": share, "drop": own["drop_columns"] or ()}
-    return lambda console: learn_target(given, source, target, folder, command, console, **options)
+    return lambda console: learn_target(given, _named(None, settings_of, table), folder, command, console)
 
 
 def _of_sequences(own):

@@ -16,7 +16,7 @@ def report(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
         json: Print one JSON object.
     """
     console = Console(quiet, json)
-    opened = open_run(run, of=("VAE", "SequenceVAE"))
+    opened = open_run(run, of=("VAE", "SequenceVAE", "target"))
     with waiting("Measuring and drawing"), console.notes():
         from aevb import runs
         from aevb.report.report import write_results
@@ -37,7 +37,7 @@ def plot(run: Path, *, quiet: Quiet = False, json: Json = False) -> None:
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
-    opened = open_run(run, of=("VAE", "SequenceVAE"))
+    opened = open_run(run, of=("VAE", "SequenceVAE", "target"))
     console = Console(quiet, json)
     with waiting("Drawing"), console.notes():
         from aevb.report.pictures import draw_pictures, pictures_of

@@ -13,6 +13,8 @@ _OTHERS = {  # what can be done with the run of an estimator that a command does
     "VAE": "is not a run of sequences. Train one with aevb fit data.csv --time T --sequence ID.",
     "SequenceVAE": "is a run of sequences, for which there are the commands forecast, report, plot and explore. In "
     "Python, aevb.load({model!r}) has impute, sample, transform, surprise and others.",
+    "target": "is a run with a target, for which there are the commands predict, report, plot and explore. In Python, "
+    "aevb.load({model!r}) has predict, sample and others.",
 }
 
 

@@ -1,7 +1,7 @@
 """`aevb fit --target` and `aevb predict`: models that predict one column of a table from the others."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -10,120 +10,61 @@ from aevb.cli.console import Console, InputError, Json, Quiet
 from aevb.cli.output import check_output
 from aevb.cli.waiting import waiting
 
-LABELS = ("binary", "categorical")  # kinds of a column that is predicted by a classifier
+if TYPE_CHECKING:
+    from aevb.data.target import TargetSettings
+
+SAID = (  # of the numbers in the report
+    "accuracy",
+    "log_loss",
+    "expected_calibration_error",
+    "log_prob",
+    "root_mean_squared_error",
+    "within_90_percent_interval",
+)
 
 
-def learn_target(
-    given: dict, source: str, target: str, output: Path, command: str, console: Console, *, share: float, drop=()
-) -> None:
-    """Train a classifier or a regressor of one column, and write its run folder.
+def learn_target(given: dict, data: "TargetSettings", output: Path, command: str, console: Console) -> None:
+    """Train a classifier or a regressor of one column, and write its run folder with a report.
 
     Args:
         given: The arguments of the estimator that were given.
-        source: A .csv, .tsv or .parquet file.
-        target: The column.
+        data: Which file, and which column.
         output: Folder for the results.
         command: The command line.
         console: How to print.
-        share: Of the rows held out for evaluation.
-        drop: Columns to leave out.
     """
-    import numpy as np
-
     from aevb import VAEClassifier, VAERegressor, runs
-    from aevb.cli.learn import make_folder
-    from aevb.data.frames.parts import take_rows, without_columns
+    from aevb.cli.learn import fill, make_folder
+    from aevb.data.target import prepare_target
     from aevb.settings import ESTIMATOR_SETTINGS
 
     with waiting("Reading the data"), console.notes():
-        frame = read_table(source)
-        values, reason = _target(frame, target, source)
-    kind = VAEClassifier if values.dtype == object else VAERegressor
+        found = prepare_target(data)
+    kind = VAEClassifier if found.are_labels else VAERegressor
     known = ESTIMATOR_SETTINGS[kind.__name__]
     for name in given:
         if name not in known:
             raise InputError(f"--{name.replace('_', '-')}: {kind.__name__} has no such argument.")
-    console.say(f"Target {target}: {reason}; {kind.__name__}.")
-    rows = without_columns(frame, (target, *drop))
-    order = np.random.default_rng(0).permutation(len(values))
-    is_known = np.array([value != -1 if values.dtype == object else not np.isnan(value) for value in values])
-    test = order[is_known[order]][: int(share * is_known.sum())]
-    train = np.setdiff1d(np.arange(len(values)), test)
+    console.say(f"Target {data.target}: {found.reason}; {kind.__name__}.")
     estimator = kind(**given, progress=console.shows_progress)
     estimator._check_parameters()
     folder = make_folder(output)
-    table = {"source": str(source), "test_fraction": share, "drop_columns": list(drop)}
-    runs.write_config(folder, {"run": {"command": command, "target": target}, "data": table, "model": given})
+    runs.write_config(folder, {"run": {"command": command}, "data": data.written(), "model": given})
     with console.notes():
-        estimator.fit(take_rows(rows, train), values[train])
+        estimator.fit(*found.arguments)
     estimator.save(folder / "model")
-    runs.write_history(folder, estimator.history_)
-    metrics = _metrics(estimator, take_rows(rows, test), values[test])
-    runs.write_metrics(folder, {"target": target, "estimator": kind.__name__, **metrics})
-    for name, value in metrics.items():
-        console.say(f"  {name.replace('_', ' ')}: {value:.4g}" if isinstance(value, float) else f"  {name}: {value}")
-    console.end(f"Results are in {folder}.", {"folder": folder, **metrics})
-
-
-def _metrics(estimator, rows, values) -> dict[str, Any]:
-    """Return how good predictions of held-out rows are."""
-    import numpy as np
-
-    if not len(values):
-        return {"rows": 0}
-    if hasattr(estimator, "classes_"):
-        places = {label: place for place, label in enumerate(estimator.classes_.tolist())}
-        shares = estimator.predict_proba(rows)[np.arange(len(values)), [places.get(value, 0) for value in values]]
-        correct = np.mean(estimator.predict(rows) == np.array(values.tolist()))
-        return {"rows": len(values), "accuracy": float(correct), "log_loss": float(-np.log(shares + 1e-12).mean())}
-    found, errors = estimator.log_prob(rows, values), estimator.predict(rows) - values
-    low, high = estimator.predict_interval(rows).T
-    return {
-        "rows": len(values),
-        "log_prob": float(found.mean),
-        "log_prob_std_error": float(found.std_error),
-        "root_mean_squared_error": float(np.sqrt(np.mean(errors**2))),
-        "within_90_percent_interval": float(np.mean((values >= low) & (values <= high))),
-    }
-
-
-def read_table(source: str, option: str = "--target") -> Any:
-    """Return a file of a table as a frame; refuse other files, in a message about this option."""
-    from aevb.data.frames import read_frame
-    from aevb.data.own import WITH_LABEL_COLUMNS
-    from aevb.data.tables import ending_of
-
-    if not Path(source).is_file() or ending_of(Path(source)) not in WITH_LABEL_COLUMNS:
-        raise InputError(f"{source}: {option} needs a {', '.join(WITH_LABEL_COLUMNS)} file, with a header.")
-    return read_frame(source)
-
-
-def _target(frame, target, source):
-    """Return the target of each row, labels as objects with -1 for missing ones, or numbers, and its kind in words."""
-    import numpy as np
-
-    from aevb.data.frames.cells import read_cells
-    from aevb.data.frames.column_format import ColumnFormat
-    from aevb.data.frames.containers import open_frame, series_of
-    from aevb.data.frames.kinds import decide, facts_of
-    from aevb.errors import no_column
-
-    series = series_of(open_frame(frame))
-    if target not in series:
-        raise InputError(f"--target: {source}: {no_column(target, list(series))}")
-    cells = read_cells(series[target], target)
-    facts = facts_of(cells)
-    decision = decide(facts)
-    if decision.kind == "drop":
-        raise InputError(f"--target {target}: this column is {decision.reason}.")
-    if decision.kind not in LABELS and cells.values.dtype == np.float64:
-        return cells.values, f"numbers ({decision.reason})"
-    labels, missing = ColumnFormat.learn(facts, decision._replace(kind="categorical")), cells.missing
-    known = np.array(labels.levels, object)
-    codes = labels.encode(cells)
-    values = np.full(len(codes), -1, object)
-    values[~missing] = known[codes[~missing].astype(int)]
-    return values, f"labels ({decision.reason})"
+    with waiting("Measuring and drawing", after=0.5, says=console.shows_progress), console.notes():
+        metrics = fill(folder, estimator, found.stored_by(estimator.model_), data.seed, command)
+    rows = "held-out rows" if metrics["held_out"] else "training rows, as no other has a known target"
+    console.say(f"  of {metrics['rows']:,} {rows}:")
+    for name in SAID:
+        if name in metrics:
+            value = metrics[name]
+            value = value["value"] if isinstance(value, dict) else value
+            console.say(f"  {name.replace('_', ' ')}: {value:.4g}")
+    for warning in metrics["warnings"]:
+        console.warn(warning)
+    console.end(f"Results are in {folder}. Open {folder / 'report.html'}", {"folder": folder, **metrics})
 
 
 def predict(
@@ -152,7 +93,7 @@ def predict(
 
     console = Console(quiet, json)
     tables = read_config(config_of(run))
-    target = tables.get("run", {}).get("target")
+    target = tables.get("data", {}).get("target") or tables.get("run", {}).get("target")  # as in earlier versions
     if target is None:
         raise InputError(f"{run}: this run has no target. Train one with aevb fit data.csv --target COLUMN.")
     output = run / "predictions.csv" if output is None else output
@@ -167,6 +108,7 @@ def predict(
 def _predictions(run, data, target, drop, level):
     from aevb import load
     from aevb.data.frames.parts import without_columns
+    from aevb.data.target import read_table
 
     estimator = load(run / "model")
     rows = without_columns(read_table(data), (target, *drop))

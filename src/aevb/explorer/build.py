@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aevb import __version__
+from aevb.data.label_data import LabelData
 from aevb.data.run_data import RunData
 from aevb.data.series import SequenceData
 from aevb.explorer.arrays import pack
@@ -20,7 +21,7 @@ from aevb.fitted import fitted_model
 
 
 def write_page(
-    path, vae: Any, run_data: RunData | SequenceData, *, name: str = "", max_rows: int | None = None
+    path, vae: Any, run_data: RunData | SequenceData | LabelData, *, name: str = "", max_rows: int | None = None
 ) -> Path:
     """Write the page of a model.
 
@@ -43,13 +44,17 @@ def write_page(
     return Path(path)
 
 
-def build_page(vae: Any, run_data: RunData | SequenceData, *, name: str = "", max_rows: int | None = None) -> str:
+def build_page(
+    vae: Any, run_data: RunData | SequenceData | LabelData, *, name: str = "", max_rows: int | None = None
+) -> str:
     """Return the page of a model as text; see :func:`write_page`."""
     model = fitted_model(vae)
     if isinstance(run_data, SequenceData):
         facts, arrays = sequence_contents(model, run_data, name, max_rows)
         return _rendered("sequences", run_data.title, facts, arrays)
     check_explorable(model)
+    if isinstance(run_data, LabelData):
+        run_data = run_data.as_run_data(model)
     points = choose_points(model, run_data, max_rows)
     facts = {
         "title": run_data.dataset.title,

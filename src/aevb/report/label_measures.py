@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aevb.arrays import num_rows
-from aevb.data.label_data import CLASSIFIER, REGRESSOR, LabelData, judged, kind_of_labels
+from aevb.data.label_data import CLASSIFIER, CONDITIONAL, REGRESSOR, LabelData, judged, kind_of_labels
 from aevb.fitted import FittedModel, labels, likelihoods, prediction
 from aevb.models import Datapoint
 
@@ -15,6 +15,7 @@ NUM_CHANCES = 200  # simulations of a calibrated classifier
 NUM_DRAWS = 500  # of each target
 LIKELIHOOD_SAMPLES = 500
 LEVEL = 0.9  # of intervals
+ESTIMATORS = {CLASSIFIER: "VAEClassifier", REGRESSOR: "VAERegressor", CONDITIONAL: "VAE"}
 
 
 class Reliability(NamedTuple):
@@ -101,6 +102,7 @@ def measure_labels(model: FittedModel, data: LabelData, seed: int) -> dict[str, 
     history = model.record.history
     return {
         "kind": kind,
+        "estimator": ESTIMATORS[kind],
         "rows": num_rows(rows),
         "held_out": is_held_out,
         "split": data.split if is_held_out else "training rows: no other row has a known label or target",
@@ -153,7 +155,7 @@ def _regressor(model, rows, seed):
     found: dict[str, Any] = {
         "log_prob": float(estimate.mean),
         "log_prob_std_error": _std_error(estimate.values),
-        "estimator": f"{estimate.method}, {estimate.effort}",
+        "how": f"{estimate.method}, {estimate.effort}",
         "unit": "nats per row, in the units of the targets",
         "targets": [],
         "warnings": [],
@@ -198,7 +200,7 @@ def _conditional(model, rows, seed):
         "lower_bound_std_error": _std_error(bounds),
         "log_likelihood": float(estimate.mean),
         "log_likelihood_std_error": _std_error(estimate.values),
-        "estimator": f"{estimate.method}, {estimate.effort}",
+        "how": f"{estimate.method}, {estimate.effort}",
         "with_other_y": float(others.mean()),
         "unit": "nats per row",
         "warnings": [],

@@ -79,7 +79,7 @@ def _regressor(metrics, rows):
     numbers = [
         (
             f"{_text(metrics['log_prob'], 3)} ± {_text(metrics['log_prob_std_error'], 3)}",
-            f"mean of log p(y|x) of {rows}, in nats and in the units of the targets ({metrics['estimator']}); higher "
+            f"mean of log p(y|x) of {rows}, in nats and in the units of the targets ({metrics['how']}); higher "
             "is better",
         )
     ]
@@ -119,7 +119,7 @@ def _conditional(metrics, rows):
         ),
         (
             f"{_text(metrics['log_likelihood'], 2)} ± {_text(metrics['log_likelihood_std_error'], 2)}",
-            f"log p(x|y) of the same rows ({metrics['estimator']})",
+            f"log p(x|y) of the same rows ({metrics['how']})",
         ),
         (_text(metrics["with_other_y"], 2), "lower bound with the y of other rows: what the model loses without y"),
     ]

@@ -8,7 +8,6 @@ from typing import Any
 
 from aevb import runs
 from aevb.data.run_data import RunData
-from aevb.data.series import SequenceData
 from aevb.files import written_whole
 from aevb.fitted import FittedModel
 from aevb.report.judgement import own_value, written
@@ -111,7 +110,7 @@ def number_of_digits(metrics: dict) -> int:
 def common_facts(
     folder: Path,
     model: FittedModel,
-    run_data: RunData | SequenceData,
+    run_data: Any,
     metrics: dict,
     pictures: list[str],
     command: str = "",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aevb.data.label_data import LabelData
 from aevb.data.labels import label_kind
 from aevb.data.run_data import RunData
 from aevb.data.series import SequenceData
@@ -14,6 +15,7 @@ from aevb.inference.diagnostics import THRESHOLD
 from aevb.models import STANDARD, has_real_support
 from aevb.report.columns import column_histograms, column_reconstructions
 from aevb.report.images import manifold, reconstructions, samples
+from aevb.report.label_pictures import LABEL_PICTURES
 from aevb.report.learning import learning_curve
 from aevb.report.nearest import nearest_images
 from aevb.report.picture import Picture, words
@@ -27,12 +29,13 @@ from aevb.report.units import active_units
 MAX_CODES = 5000  # dots in the latent plane
 
 
-def pictures_of(run_data: RunData | SequenceData) -> dict[str, Picture]:
+def pictures_of(run_data: RunData | SequenceData | LabelData) -> dict[str, Picture]:
     """Return the pictures for this form of data, by name."""
-    return SEQUENCE_PICTURES if isinstance(run_data, SequenceData) else PICTURES
+    others: dict[type, dict[str, Picture]] = {SequenceData: SEQUENCE_PICTURES, LabelData: LABEL_PICTURES}
+    return others.get(type(run_data), PICTURES)
 
 
-def draw_pictures(model: FittedModel, run_data: RunData | SequenceData, folder: Path, seed: int) -> list[str]:
+def draw_pictures(model: FittedModel, run_data: Any, folder: Path, seed: int) -> list[str]:
     """Draw all pictures that suit a model and its data into a folder, as PNG and SVG; return their names."""
     known = pictures_of(run_data)
     names = [name for name, picture in known.items() if picture.fits(model, run_data)]

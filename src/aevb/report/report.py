@@ -8,8 +8,10 @@ import numpy as np
 
 from aevb import runs
 from aevb.arguments import check_parameter
+from aevb.arrays import num_rows
 from aevb.data.binarization import kind_of
 from aevb.data.datasets import Dataset
+from aevb.data.label_data import LabelData, kind_of_labels, stored_rows
 from aevb.data.reading import column_names
 from aevb.data.run_data import RunData
 from aevb.data.sequence_format import SequenceFormat
@@ -20,6 +22,8 @@ from aevb.explorer import NotExplorableError, write_page
 from aevb.files import check_folder
 from aevb.fitted import FittedModel, fitted_model
 from aevb.report import pictures
+from aevb.report.label_measures import measure_labels
+from aevb.report.label_page import render_label_report
 from aevb.report.measures import measure
 from aevb.report.page import render_report
 from aevb.report.sequence_measures import measure_sequences
@@ -42,7 +46,9 @@ def write_report(
     It works for any fitted :class:`aevb.VAE`, with your own encoder, decoder or prior too; the interactive page can
     only run networks built by `VAE` itself; if it cannot be created, the report says why. Files of an earlier report in
     the folder are replaced. Of a :class:`aevb.SequenceVAE`, X and `X_train` are sequences in a form that needs no
-    ``lengths``, or dictionaries of the arguments of `fit`, ``{"sequences": ..., "times": ...}``.
+    ``lengths``, or dictionaries of the arguments of `fit`, ``{"sequences": ..., "times": ...}``. Of a
+    ``VAE(conditional=True)``, a :class:`aevb.VAEClassifier` or a :class:`aevb.VAERegressor`, `y` and `y_train` are what
+    belongs to the rows, as for `fit`.
 
     Args:
         vae: A fitted estimator.
@@ -71,6 +77,9 @@ def write_report(
         >>> write_report(vae, X[1500:], tempfile.mkdtemp(), image_shape=(8, 8), title="Digits").name
         'report.html'
     """
+    if hasattr(vae, "model_") and kind_of_labels(vae.model_) is not None:
+        data = _label_data(vae, (X, y), (X_train, y_train), image_shape, title)
+        return _write(Path(check_folder("folder", folder)), vae.model_, data)
     if hasattr(vae, "model_") and isinstance(vae.model_.format, SequenceFormat):
         for name, value in (("y", y), ("y_train", y_train), ("image_shape", image_shape)):
             if value is not None:
@@ -112,6 +121,17 @@ def _sequence_data(model, X, X_train, title):
     return SequenceData(title, split, train, model.format.encode(found, **conditions), names)
 
 
+def _label_data(estimator, test, train, image_shape, title):
+    """Return rows and what belongs to them as their model stores them."""
+    (X, y), (X_train, y_train) = test, train
+    rows = stored_rows(estimator, X, y)
+    others = None if X_train is None else stored_rows(estimator, X_train, y_train, "y_train")
+    num, model = num_rows(rows), estimator.model_.of_data
+    split = f"{num:,} rows" if others is None else f"{num_rows(others):,} training rows and {num:,} others"
+    shape = _shape(image_shape, model.matrix.num_columns)
+    return LabelData(title, split, others, rows, shape)
+
+
 def _write(folder, model, run_data):
     """Write history, page and report into a folder, which is created."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -127,7 +147,7 @@ def _write(folder, model, run_data):
     return folder / "report.html"
 
 
-def write_results(folder: Path, vae: Any, run_data: RunData | SequenceData, seed: int, **origin: str) -> dict:
+def write_results(folder: Path, vae: Any, run_data: RunData | SequenceData | LabelData, seed: int, **origin) -> dict:
     """Measure and draw a model, write its report to an existing folder, and return the metrics.
 
     Args:
@@ -140,17 +160,18 @@ def write_results(folder: Path, vae: Any, run_data: RunData | SequenceData, seed
     model: FittedModel = fitted_model(vae)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report shows them next to the numbers
-        if isinstance(run_data, SequenceData):
-            metrics = measure_sequences(model, run_data, seed)
-        else:
-            metrics = measure(model, run_data, seed)
+        measures, render = _KINDS.get(type(run_data), (measure, render_report))
+        metrics = measures(model, run_data, seed)
     runs.write_metrics(folder, metrics)
     names = pictures.draw_pictures(model, run_data, folder, seed)
-    if isinstance(run_data, SequenceData):
-        render_sequence_report(folder, model, run_data, metrics, names, **origin)
-    else:
-        render_report(folder, model, run_data, metrics, names, **origin)
+    render(folder, model, run_data, metrics, names, **origin)
     return metrics
+
+
+_KINDS: dict[type, Any] = {  # how other data than rows are measured and reported
+    SequenceData: (measure_sequences, render_sequence_report),
+    LabelData: (measure_labels, render_label_report),
+}
 
 
 def _labels(name, labels, num_rows):
