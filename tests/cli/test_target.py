@@ -34,6 +34,7 @@ def predicted(path):
 def test_numbers_are_predicted_by_a_regressor(people):
     assert run(["fit", "people.csv", "--target", "income", "--num-samples", "2", *SMALL]) == 0
     assert json.loads((people / "runs/people/metrics.json").read_text())["estimator"] == "VAERegressor"
+    assert "log p(y|x)" in (people / "runs/people/report.html").read_text()
     assert run(["predict", "runs/people", "people.csv", "--quiet"]) == 0
     rows = predicted("runs/people/predictions.csv")
     assert len(rows) == 200
@@ -44,6 +45,11 @@ def test_numbers_are_predicted_by_a_regressor(people):
 def test_labels_are_predicted_by_a_classifier(people):
     assert run(["fit", "people.csv", "--target", "sex", "--latent-dim", "2", *SMALL]) == 0
     assert json.loads((people / "runs/people/metrics.json").read_text())["estimator"] == "VAEClassifier"
+    (people / "runs/people/report.html").unlink()
+    assert run(["report", "runs/people", "--quiet"]) == 0
+    assert "calibration" in (people / "runs/people/report.html").read_text()
+    assert run(["explore", "runs/people", "--no-open", "--quiet"]) == 0
+    assert (people / "runs/people/explorer.html").exists()
     assert run(["predict", "runs/people", "people.csv", "--output", "out.csv", "--quiet"]) == 0
     rows = predicted("out.csv")
     assert {row["sex"] for row in rows} <= {"F", "M"}
@@ -58,6 +64,7 @@ def test_labels_are_predicted_by_a_classifier(people):
         (["fit", "people.csv", "--target", "income", "--label-column", "sex"], "cannot be combined with --target"),
         (["fit", "missing.csv", "--target", "income"], "--target needs a"),
         (["fit", "people.csv", "--conditional"], "In Python"),
+        (["fit", "people.csv", "--target", "income", "--test-fraction", "2"], "test_fraction"),
     ],
 )
 def test_what_is_refused(people, capsys, arguments, message):

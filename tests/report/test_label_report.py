@@ -1,0 +1,121 @@
+"""The reports of conditional models, classifiers and regressors; and what they measure, against exact answers."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+
+from aevb import VAE, VAEClassifier, VAERegressor
+from aevb.report import write_report
+from aevb.report.label_measures import probability_transforms, reliability, uniformity_error
+
+RNG = np.random.default_rng(0)
+X, Y = load_digits(return_X_y=True)
+X = (X[:300] / 16).astype(np.float32)
+Y = Y[:300]
+SMALL = {"hidden": (8,), "max_epochs": 1, "optimizer": "sgd", "progress": False}
+
+
+def test_right_probabilities_are_calibrated_and_others_are_not():
+    # 4,000 rows: the error of right ones is near its expectation by chance; the range is four standard deviations of
+    # 200 simulations: one false alarm in 10,000.
+    probabilities = RNG.dirichlet(np.full(3, 0.7), 4000)
+    places = np.array([RNG.choice(3, p=row) for row in probabilities])
+    found = reliability(probabilities, places)
+    assert found.error < found.by_chance + 0.015
+    assert found.counts.sum() == 4000
+    sharpened = probabilities**3 / (probabilities**3).sum(axis=1, keepdims=True)
+    assert reliability(sharpened, places).error > 0.1
+
+
+def test_probability_transforms_of_right_draws_are_uniform():
+    # x of any scale; 2,000 rows: the mean distance from uniformity is 0.0056 on average (sqrt(pi / 2) / 8 / sqrt(n) ...)
+    scale = np.exp(RNG.normal(size=(2000, 1)))
+    values, draws = scale * RNG.normal(size=(2000, 1)), scale * RNG.normal(size=(400, 2000, 1))
+    assert uniformity_error(probability_transforms(draws, values)[:, 0]) < 0.025
+    assert uniformity_error(probability_transforms(0.5 * draws, values)[:, 0]) > 0.05  # too narrow
+    assert probability_transforms(np.zeros((5, 1, 1)), np.zeros((1, 1))).item() == 0.5  # ties
+
+
+def read(folder):
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    return text, json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.thorough
+def test_the_report_of_a_classifier_of_images(tmp_path):
+    model = VAEClassifier(latent_dim=2, **SMALL).fit(X[:250], np.where(np.arange(250) % 2, Y[:250], -1))
+    folder = tmp_path / "held-out"
+    write_report(
+        model, X[250:], folder, y=Y[250:], X_train=X[:250], y_train=Y[:250], image_shape=(8, 8), title="Digits"
+    )
+    text, metrics = read(folder)
+    assert metrics["held_out"]
+    assert metrics["rows"] == 50
+    assert metrics["accuracy"] == pytest.approx(np.mean(model.predict(X[250:]) == Y[250:]))
+    assert "expected calibration error" in text
+    assert "Judged by training rows" not in text
+    for name in ("reliability", "confusion", "samples", "learning_curve"):
+        assert (folder / f"{name}.png").stat().st_size > 5000
+    assert (folder / "explorer.html").exists()
+
+
+@pytest.mark.thorough
+def test_without_held_out_labels_a_classifier_is_judged_by_training_rows_and_the_report_says_so(tmp_path):
+    frame = pd.DataFrame({"a": RNG.normal(size=120), "b": RNG.choice(["x", "y"], 120)})
+    labels = np.where(frame["a"] > 0, "high", "low").astype(object)
+    model = VAEClassifier(latent_dim=2, **SMALL).fit(frame, labels)
+    write_report(model, frame[:20], tmp_path, X_train=frame, y_train=labels)
+    text, metrics = read(tmp_path)
+    assert not metrics["held_out"]
+    assert metrics["rows"] == 120
+    assert "Judged by training rows" in text
+    assert (tmp_path / "columns_by_y.png").exists()
+
+
+@pytest.mark.thorough
+def test_the_report_of_a_regressor_with_two_targets(tmp_path):
+    rows = RNG.normal(size=(200, 3))
+    targets = np.stack([rows[:, 0], np.exp(rows[:, 1])], axis=1) + 0.1 * RNG.normal(size=(200, 2))
+    model = VAERegressor(num_samples=2, **SMALL).fit(rows[:150], targets[:150])
+    write_report(model, rows[150:], tmp_path, y=targets[150:], X_train=rows[:150], y_train=targets[:150])
+    text, metrics = read(tmp_path)
+    assert len(metrics["targets"]) == 2
+    expected = np.sqrt(np.mean((model.predict(rows[150:]) - targets[150:]) ** 2, axis=0))
+    found = [target["root_mean_squared_error"] for target in metrics["targets"]]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert metrics["log_prob"] == pytest.approx(model.log_prob(rows[150:], targets[150:]).mean, abs=0.05)
+    assert "no interactive page" in text.lower() or "predicts targets" in text
+    assert (tmp_path / "quantiles.png").exists()
+    assert (tmp_path / "predictions.png").exists()
+
+
+@pytest.mark.thorough
+def test_the_report_of_a_conditional_model(tmp_path):
+    model = VAE(2, conditional=True, **SMALL).fit(X[:250], Y[:250])
+    write_report(model, X[250:], tmp_path, y=Y[250:], X_train=X[:250], y_train=Y[:250], image_shape=(8, 8))
+    text, metrics = read(tmp_path)
+    assert metrics["lower_bound"] == pytest.approx(model.score(X[250:], Y[250:], num_samples=10), rel=1e-5)
+    assert "log p(x|y)" in text
+    for name in ("samples", "reconstructions", "counterfactuals"):
+        assert (tmp_path / f"{name}.png").exists()
+    write_report(VAE(2, conditional=True, **SMALL).fit(X, X[:, :2] + 1.0), X, tmp_path, y=X[:, :2] + 1.0)
+    assert (tmp_path / "columns_by_y.png").exists()  # y is a table
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model, folder: write_report(model, X, folder), "Give y"),
+        (lambda model, folder: write_report(model, X, folder, y=Y[:5]), "y has 5 rows"),
+        (lambda model, folder: write_report(model, X, folder, y=Y, image_shape=(7, 7)), "64 pixels"),
+    ],
+)
+def test_what_is_refused(tmp_path, call, message):
+    model = VAE(2, conditional=True, **SMALL).fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        call(model, tmp_path / "none")
+    assert not (tmp_path / "none").exists()
