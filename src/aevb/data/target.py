@@ -97,10 +97,17 @@ class TargetFile(NamedTuple):
     def _stored(self, model, numbers):
         rows, values = take_rows(self.rows, numbers), self.values[numbers]
         if kind_of_labels(model) == CLASSIFIER:
-            stored = model.of_data.format.encode(frame_of(rows))
+            of = model.of_data
+            stored = of.format.encode(frame_of(rows)) if of.is_table else _numbers(rows, of.matrix.columns)
             places = read_labels(values, len(values), model.given.columns[0].levels)[1]
             return Datapoint(stored, given=places[:, None])
         return Datapoint(model.format.encode(as_frame(values)), given=model.given.encode(frame_of(rows)))
+
+
+def _numbers(rows, columns):
+    """Return the columns of a frame of numbers as a matrix."""
+    series = {str(name): values for name, values in series_of(open_frame(rows)).items()}
+    return np.stack([np.asarray(read_cells(series[name], name).values, float) for name in columns], axis=1)
 
 
 def prepare_target(settings: TargetSettings) -> TargetFile:
