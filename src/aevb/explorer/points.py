@@ -40,9 +40,10 @@ def choose_points(model: FittedModel, run_data: RunData, most: int | None = None
         most: Maximum number of rows; None for a number that keeps the page small.
     """
     rows, labels, num_held_out = _rows(model, run_data, most)
-    x, given = rows, Datapoint.of(rows).given
+    x: Any = rows
+    rows, _, given = Datapoint.of(x)
     if given is not None:
-        rows, labels = x.values, colours(model, given)
+        labels = colours(model, given)
     codes = np.asarray(coding.posterior_means(model, x), np.float32)  # (n, J)
     values, shape = model.matrix.as_read(rows), run_data.dataset.image_shape
     means, stds = _columns(model, values)

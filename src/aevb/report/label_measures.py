@@ -57,8 +57,8 @@ def reliability(probabilities: np.ndarray, places: np.ndarray, seed: int = 0) ->
     rng = np.random.default_rng(seed)
     chances = [gaps((rng.random(len(confidence)) < confidence).astype(float)) for _ in range(NUM_CHANCES)]
     with np.errstate(invalid="ignore"):
-        means = (np.bincount(bins, values, NUM_BINS) / counts for values in (confidence, is_right))
-        return Reliability(counts, *means, float(gaps(is_right)), float(np.mean(chances)))
+        means, shares = (np.bincount(bins, values, NUM_BINS) / counts for values in (confidence, is_right))
+    return Reliability(counts, means, shares, float(gaps(is_right)), float(np.mean(chances)))
 
 
 def probability_transforms(draws: np.ndarray, values: np.ndarray) -> np.ndarray:
