@@ -81,7 +81,8 @@ class Rows(NamedTuple):
         parts = data.parts or {"train": np.arange(len(data.rows) - 500), "test": np.arange(500) + len(data.rows) - 500}
         train, test, labels = parts["train"][:num_train], parts["test"], data.labels
         assert labels is not None
-        return cls(data.rows[train], labels[train], data.rows[test], labels[test])
+        rows = data.rows / np.float32(255) if data.rows.dtype == np.uint8 else data.rows
+        return cls(rows[train], labels[train], rows[test], labels[test])
 
     def some_labels(self, number: int, seed: int) -> np.ndarray:
         """Return the labels of so many training rows, equally many of each class, and -1 for the others."""
