@@ -112,7 +112,7 @@ def test_an_interrupted_run_is_resumed(tmp_path):
         (Y[:10], "y has 10 rows, but X has 2,000"),
         (np.full(2000, np.nan), "y has no column to learn from"),
         (np.ones(2000), "y has no column to learn from"),
-        (np.array(["a", "b"])[(Y > 0).astype(int)], "cannot be 'gaussian'"),
+        (np.array(["a", "b"])[(Y > 0).astype(int)], "cannot be 'student-t'"),
         (np.where(np.arange(2000) == 3, np.inf, Y), "infinity is not allowed"),
     ],
     ids=["none", "short", "unlabeled", "constant", "text", "infinite"],

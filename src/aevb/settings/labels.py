@@ -31,13 +31,13 @@ REGRESSOR_SETTINGS: dict[str, Setting] = {
         largest=SETTINGS["latent_dim"].largest,
     ),
     "likelihood": Setting(
-        "gaussian",
+        "student-t",
         """
-        p(y|x, z) of the targets: a kind of column as in `VAE`, such as ``"gaussian"``, ``"student-t"``, ``"lognormal"``
-        or ``"count"``, for all targets or by their names; ``"auto"`` chooses from their values. The distribution of y
-        given x is a mixture of these over z.
+        p(y|x, z) of the targets: a kind of column as in `VAE`, such as ``"student-t"``, whose tails are as heavy as
+        those of the data, ``"gaussian"``, ``"lognormal"`` or ``"count"``, for all targets or by their names;
+        ``"auto"`` chooses from their values. The distribution of y given x is a mixture of these over z.
         """,
-        choices=("auto", "gaussian"),
+        choices=("auto", "student-t", "gaussian"),
     ),
     "conditional_prior": Setting(
         True,

@@ -60,7 +60,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         self,
         latent_dim=2,
         *,
-        likelihood="gaussian",
+        likelihood="student-t",
         conditional_prior=True,
         hidden=(50, 50),
         estimator="importance",
