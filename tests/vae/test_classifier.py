@@ -118,7 +118,7 @@ def test_rows_without_labels_help(seed):
 
 @pytest.mark.thorough
 def test_many_classes(tmp_path):
-    """Of more than four labels, only some are summed over; 60 classes, each a pattern of bits; chance is 2%."""
+    """Of more than 50 labels, only some are summed over; 60 classes, each a pattern of bits; chance is 2%."""
     generator = np.random.default_rng(0)
     y = np.arange(1200) % 60
     patterns = np.unpackbits(generator.permutation(256)[:60].astype(np.uint8)[:, None], axis=1)

@@ -81,8 +81,10 @@ def marginal_label(
         log_q, log_p = (jax.nn.log_softmax(p.logits) for p in (recognition.encoder.labels(x), generative.labels))
         weights = jnp.where(is_known, label, jnp.exp(log_q))
         noise, places = epsilon, jnp.arange(K)
+        if isinstance(epsilon, dict):
+            noise = epsilon["z"]
         if num_summed is not None:
-            noise, places = epsilon["z"], _some_labels(weights, epsilon["label"][0], num_summed)
+            places = _some_labels(weights, epsilon["label"][0], num_summed)
         each = jax.vmap(lambda one: estimator(generative, recognition, Datapoint(x.values, x.observed, one), noise))
         of_labels = each(jnp.eye(K, dtype=label.dtype)[places])
         weights, divergences = weights[places], jnp.where(is_known, 0, log_q[places]) - log_p[places]

@@ -35,7 +35,6 @@ from aevb.models import (
     with_classifier,
     with_labels,
 )
-from aevb.models.labels import MAX_SUMMED, NUM_SUMMED
 from aevb.models.linear_start import start_linear
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, SMALL, prior_precision
@@ -51,14 +50,14 @@ class Labels(NamedTuple):
     shares: tuple[float, ...]  # p(y)
     classification: float = 0.0
     visits: float = 1.0
+    num_summed: int | None = None
     are_modeled: bool = True  # otherwise a classifier of codes is learned next to a model without labels
 
     def learned_by(self, estimator: Callable[..., Any]) -> Callable:
         """Return the estimator of rows with and without labels, from one of rows given their labels, or of rows."""
         if not self.are_modeled:
             return beside_label(estimator, self.classification, self.visits)
-        some = NUM_SUMMED if len(self.shares) > MAX_SUMMED else None
-        return marginal_label(estimator, self.classification, self.visits, some)
+        return marginal_label(estimator, self.classification, self.visits, self.num_summed)
 
 
 @final
@@ -111,10 +110,11 @@ class Design:
             return cls(arguments, likelihood, len(columns), latent_dim, None, columns, has_missing, read, labels=labels)
         return cls(arguments, likelihood, format.num_columns, latent_dim, units, given=read, labels=labels)
 
-    def weighting_labels(self, classification: float, visits: float) -> "Design":
-        """Return the design with these weights of rows with labels."""
+    def weighting_labels(self, classification: float, visits: float, num_summed: int | None) -> "Design":
+        """Return the design with these weights of rows with labels, and so many labels that are summed over."""
         assert self.labels is not None
-        return replace(self, labels=self.labels._replace(classification=classification, visits=visits))
+        labels = self.labels._replace(classification=classification, visits=visits, num_summed=num_summed)
+        return replace(self, labels=labels)
 
     @property
     def has_own_codes(self) -> bool:

@@ -16,8 +16,7 @@ from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.recognition import RecognitionModel
 from aevb.networks import MLP, Network, initialize
 
-MAX_SUMMED = 4  # labels; of more, only the most probable are summed over
-NUM_SUMMED = 2  # of these; with ten labels this is 3.5 times as fast as the whole sum, and learns as much per step
+FEW_LABELS = 4  # which are always summed over; of more, a draw may represent some
 
 
 class LabelModel(AbstractGenerativeModel):
@@ -163,4 +162,4 @@ def with_labels(models: tuple[Any, Any], shares: Any, key: Array, init: str = "g
         label = eqx.tree_at(lambda part: part.conditional, encoder, label)
     prior = dist.Categorical(probs=on_device(shares), validate_args=False)
     both = LabelEncoder(encoder, label)
-    return LabelModel(generative, prior), SampledLabels(both, K) if K > MAX_SUMMED else RecognitionModel(both)
+    return LabelModel(generative, prior), SampledLabels(both, K) if K > FEW_LABELS else RecognitionModel(both)

@@ -167,7 +167,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
             else:
                 check_batch(self.model_, rows)
                 model, design = continued(self.model_, arguments)
-            design = design.weighting_labels(*batch_weights(places, self.classifier_weight))
+            design = design.weighting_labels(*batch_weights(places, len(known), self.classifier_weight))
             stream, before = getattr(self, "_stream", Stream()), getattr(self, "_optimizer_state", None)
             rows = Datapoint(rows, given=places[:, None])
             model, stream, trained = learn_batch(stream, design, model, rows, before)

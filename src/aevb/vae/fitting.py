@@ -73,7 +73,7 @@ class Fitting:
         keys: The keys of the run.
         progress: Whether to show progress bars.
         given: The format of what rows are conditioned on; None if they are not.
-        weights: With labels that may be unknown, their classification weight and visits; see
+        weights: With labels that may be unknown, their classification weight, visits and sum; see
             :class:`aevb.fitted.design.Labels`.
     """
 
@@ -84,7 +84,7 @@ class Fitting:
     keys: Keys
     progress: bool
     given: Any = None
-    weights: tuple[float, float] | None = None
+    weights: tuple[float, float, int | None] | None = None
 
     def run(self, checkpoints: Checkpoints | None) -> tuple[FittedModel, Trained]:
         """Train, and return the model and what happened.

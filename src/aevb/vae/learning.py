@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
     data: TrainingData
     given: Any = None  # the format of what rows are conditioned on; None if they are not
-    weights: tuple[float, float] | None = None  # of labels that may be unknown, see `Fitting`
+    weights: tuple[float, float, int | None] | None = None  # of labels that may be unknown, see `Fitting`
     columns: TableFormat | None = None  # of X, if it is a table
 
 
