@@ -300,6 +300,7 @@ KINDS = {  # valid and invalid values of each entry of model.json
     "features": ([{"format": FORMAT}], [{}, {"format": 2}, {"format": FORMAT, "features": {}}, [], None]),
     "feature_names": ([[], ["a"]], ["a", [1], None]),
     "fitted": ([dict.fromkeys(_FITTED)], [{}, {"seed_": 1}, list(_FITTED)]),
+    "codes": ([None, [0, 3]], [3, "0", [0.5], [True]]),
     "arrays": (
         [{"file": "arrays-0123456789abcdef.safetensors", "sha256": CHECKSUM}],
         [

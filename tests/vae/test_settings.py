@@ -75,7 +75,7 @@ def test_allowed_arguments(arguments):
         ({"init": "zzz"}, "init='zzz' is not known."),
         ({"optimizer": "zzz"}, "optimizer='zzz' is not known."),
         ({"optimizer": None}, "optimizer=None is not known."),
-        ({"parameter_prior": "zzz"}, "parameter_prior='zzz' is not known. Choose one of 'auto', 'normal', None."),
+        ({"parameter_prior": "zzz"}, "parameter_prior='zzz' is not allowed. Give a number of more than 0, or 'auto'"),
         (
             {"learner": "full-vb", "estimator": "importance"},
             "estimator (learner='full-vb')='importance' is not known. Choose one of 'sgvb-b', 'sgvb-a'.",

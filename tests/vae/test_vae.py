@@ -607,7 +607,7 @@ def test_bad_new_data(method, real):
         ({"optimizer": "adm"}, "optimizer='adm' .*Did you mean 'adam'"),
         ({"optimizer": optax.adam}, "optimizer="),
         ({"init": "xavier"}, "init='xavier' .*'glorot', 'paper'"),
-        ({"parameter_prior": "laplace"}, "parameter_prior='laplace' .*'normal', None"),
+        ({"parameter_prior": "laplace"}, "parameter_prior='laplace' .*'normal', or None"),
     ],
 )
 def test_bad_arguments(arguments, words):

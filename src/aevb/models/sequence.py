@@ -210,7 +210,7 @@ def sequence_models(columns: Sequence[Column], shape: SequenceShape) -> tuple[Ge
 
     Example:
         >>> import jax
-        >>> from aevb.models.emission import Emission, previous_features
+        >>> from aevb.models import Datapoint
         >>> models = sequence_models([Column("x", "gaussian")], SequenceShape(2, recurrent_size=5))
         >>> generative, recognition = start_sequence_models(models, jax.random.key(0))
         >>> given = {"length": jnp.asarray(3.0), "elapsed": jnp.ones(4)}
