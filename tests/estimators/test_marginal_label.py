@@ -12,7 +12,7 @@ from jax.scipy.stats import norm
 from aevb.estimators import beside_label, marginal_label, terms_b
 from aevb.models import Datapoint, FeatureEncoder, LabelEncoder, LabelModel, RecognitionModel, standard_normal
 from aevb.models.generative import GenerativeModel
-from aevb.models.labels import LabelNetwork, SampledLabels
+from aevb.models.labels import LabelNetwork
 from aevb.networks import MLP, initialize
 
 MEANS, SHARES, NUM = np.array([-1.0, 1.5]), np.array([0.4, 0.6]), 400
@@ -190,7 +190,7 @@ def test_a_sum_over_some_labels_has_the_expectation_of_the_whole_sum():
         means, weight, bias = parameters
         network = eqx.tree_at(lambda n: (n.layers[0].weight, n.layers[0].bias), MLP(1, (), K), (weight, bias))
         generative = LabelModel(GenerativeModel(standard_normal(1), Mixture(means)), labels)
-        recognition = SampledLabels(LabelEncoder(Prior(), LabelNetwork(network)), K)
+        recognition = RecognitionModel(LabelEncoder(Prior(), LabelNetwork(network)))
         return estimate(generative, recognition, x, epsilon).lower_bound
 
     parameters = means, weight, bias
@@ -210,9 +210,8 @@ def test_a_sum_over_some_labels_has_the_expectation_of_the_whole_sum():
 @pytest.mark.thorough
 def test_a_sum_over_some_labels_is_the_same_if_the_label_is_known():
     pair = models(MEANS, np.ones((2, 1)), np.zeros(2))
-    sampled = pair[0], SampledLabels(pair[1].encoder, 2)
     noise = {"z": jnp.zeros((1, 1)), "label": jnp.zeros((1, 2))}
     estimate = marginal_label(terms_b, 3.0, num_summed=1)
     known = np.ones(NUM, bool)
-    found = jax.vmap(lambda x: estimate(*sampled, x, noise).lower_bound)(rows(known))
+    found = jax.vmap(lambda x: estimate(*pair, x, noise).lower_bound)(rows(known))
     np.testing.assert_allclose(found, bounds(pair, rows(known), classification=3.0), rtol=1e-5)

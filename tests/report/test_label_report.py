@@ -76,6 +76,7 @@ def test_without_held_out_labels_a_classifier_is_judged_by_training_rows_and_the
 
 
 @pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:at .* k-hat")
 def test_the_report_of_a_regressor_with_two_targets(tmp_path):
     rows = RNG.normal(size=(200, 3))
     targets = np.stack([rows[:, 0], np.exp(rows[:, 1])], axis=1) + 0.1 * RNG.normal(size=(200, 2))

@@ -86,7 +86,9 @@ def test_the_gap_of_some_rows_does_not_mix_in_others(vae, monkeypatch):
     monkeypatch.setattr("aevb.report.measures.likelihood_rows", lambda rows: rows[::3])
     rows = np.repeat(TEST.to_numpy()[:10], 3, axis=0) + 30 * (np.arange(30) % 3 > 0)[:, None]
     dataset = SimpleNamespace(image_shape=None, name="iris")
-    run_data = SimpleNamespace(test=rows, train=rows[:0], num_train=0, split="", binarization="none", dataset=dataset)
+    given = {"test_given": None, "train_given": None}
+    options = {"num_train": 0, "split": "", "binarization": "none", "dataset": dataset} | given
+    run_data = SimpleNamespace(test=rows, train=rows[:0], **options)
     metrics = measure(vae.model_, run_data, 0)
     likelihood = metrics["held_out_log_likelihood"]
     assert likelihood["value"] - metrics["held_out_lower_bound"]["value"] > 100

@@ -746,7 +746,7 @@ BAD_TARGETS = {
     "short": (Y[:9], "y has 9 rows, but X has 60"),
     "all unknown": (np.full(60, NAN), "y has no column to learn from"),
     "constant": (np.ones(60), "y has no column to learn from"),
-    "text": (np.array(["a", "b", "c"])[Y], "cannot be 'gaussian'"),
+    "text": (np.array(["a", "b", "c"])[Y], "cannot be 'student-t'"),
     "infinity": (np.where(Y > 0, 1.0, INF), "infinity is not allowed"),
 }
 BAD_CONDITIONS = {

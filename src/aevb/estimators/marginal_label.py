@@ -13,7 +13,7 @@ from jax import lax
 
 from aevb.estimators.terms import Terms
 from aevb.models import Datapoint
-from aevb.models.labels import without_label
+from aevb.models.labels import noise_with_label, without_label
 
 
 @cache
@@ -68,7 +68,7 @@ def marginal_label(
         classification: :math:`\alpha`; 0 for the bound alone.
         visits: How many times as often as other rows those with labels are visited. Their objective is divided by it.
         num_summed: How many labels are summed over; None for all. Otherwise the noise is that of
-            :class:`~aevb.models.labels.SampledLabels`.
+            :func:`~aevb.models.labels.noise_with_label`.
 
     Returns:
         A function of a :class:`~aevb.models.LabelModel`, a recognition model with a
@@ -81,10 +81,8 @@ def marginal_label(
         log_q, log_p = (jax.nn.log_softmax(p.logits) for p in (recognition.encoder.labels(x), generative.labels))
         weights = jnp.where(is_known, label, jnp.exp(log_q))
         noise, places = epsilon, jnp.arange(K)
-        if isinstance(epsilon, dict):
-            noise = epsilon["z"]
         if num_summed is not None:
-            places = _some_labels(weights, epsilon["label"][0], num_summed)
+            noise, places = epsilon["z"], _some_labels(weights, epsilon["label"][0], num_summed)
         each = jax.vmap(lambda one: estimator(generative, recognition, Datapoint(x.values, x.observed, one), noise))
         of_labels = each(jnp.eye(K, dtype=label.dtype)[places])
         weights, divergences = weights[places], jnp.where(is_known, 0, log_q[places]) - log_p[places]
@@ -101,6 +99,8 @@ def marginal_label(
         reconstruction = None if reconstruction is None else scale * reconstruction
         return Terms(scale * (bound - divergence + more), reconstruction, kl)
 
+    if num_summed is not None:
+        terms.noise = noise_with_label  # pyright: ignore[reportFunctionMemberAccess]
     terms.summed = estimator  # pyright: ignore[reportFunctionMemberAccess]
     return terms
 

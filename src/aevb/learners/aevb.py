@@ -13,6 +13,7 @@ from jax import Array
 from aevb.estimators import Terms, importance, importance_terms, minibatch, with_terms
 from aevb.learners.ascent import Ascent
 from aevb.learners.protocol import LearnerState
+from aevb.models.recognition import noise_of
 
 
 @final
@@ -57,7 +58,7 @@ class AEVB(Ascent):
     def draw_noise(self, state: LearnerState, key: Array, x: Any, shape: tuple[int, ...]) -> Any:
         """Draw epsilon ~ p(epsilon) for datapoints like x: shape ``(*shape, L, ...)``."""
         _, recognition = self.models(state)
-        return recognition.noise(x).sample(key, (*shape, self.num_samples))
+        return noise_of(self.estimator, recognition, x).sample(key, (*shape, self.num_samples))
 
     def step(self, state: LearnerState, batch: Any, noise: Any, places: Array):
         """Update all parameters with one minibatch (M, ...) and its noise (M, L, ...); `places` are not used."""

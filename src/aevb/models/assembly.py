@@ -15,7 +15,7 @@ from aevb.models.covariates import with_covariates
 from aevb.models.datapoint import Datapoint
 from aevb.models.generative import GenerativeModel, conditions
 from aevb.models.parameters import join, split
-from aevb.models.recognition import RecognitionModel
+from aevb.models.recognition import RecognitionModel, noise_of
 from aevb.models.standard import standard_models
 from aevb.models.table import table_models
 from aevb.networks import initialize
@@ -143,7 +143,7 @@ def check_models(
         check_real_support(generative.latent_distribution(x))
         return
     _check_supports(recognition(x), generative.latent_distribution(x))
-    noise = jax.eval_shape(lambda: recognition.noise(x).sample(key, (num_samples,)))
+    noise = jax.eval_shape(lambda: noise_of(estimator, recognition, x).sample(key, (num_samples,)))
     jax.eval_shape(lambda noise: estimator(generative, recognition, x, noise), noise)
 
 

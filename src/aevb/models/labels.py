@@ -9,14 +9,12 @@ import numpyro.distributions as dist
 from jax import Array, lax
 
 from aevb.arrays import filled, on_device
-from aevb.distributions import Product, reparameterize
+from aevb.distributions import Product
 from aevb.models.covariates import network_of
 from aevb.models.datapoint import Datapoint
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
 from aevb.models.recognition import RecognitionModel
 from aevb.networks import MLP, Network, initialize
-
-FEW_LABELS = 4  # which are always summed over; of more, a draw may represent some
 
 
 class LabelModel(AbstractGenerativeModel):
@@ -104,25 +102,11 @@ class FeatureEncoder(eqx.Module):
         return self.label(lax.stop_gradient(self(x).mean))
 
 
-class SampledLabels(eqx.Module):
-    """A recognition model whose noise also draws a label, for sums over some of them only.
-
-    Args:
-        encoder: See :class:`LabelEncoder`.
-        num_labels: K.
-    """
-
-    encoder: LabelEncoder
-    num_labels: int = eqx.field(static=True)
-
-    def __call__(self, x: Any) -> dist.Distribution:
-        """Return q(z|x, y)."""
-        return self.encoder(x)
-
-    def noise(self, x: Any) -> Any:
-        """Return the distribution of the noise of z, and of that of the label."""
-        gumbel = dist.Gumbel(filled(self.num_labels, 0), filled(self.num_labels, 1), validate_args=False).to_event(1)
-        return Product({"z": reparameterize(self.encoder(x)).noise, "label": gumbel})
+def noise_with_label(recognition: Any, x: Any) -> Any:
+    """Return the distribution of the noise of z, and of that by which one of K labels is drawn."""
+    K = x.given.shape[-1]
+    gumbel = dist.Gumbel(filled(K, 0), filled(K, 1), validate_args=False).to_event(1)
+    return Product({"z": recognition.noise(x), "label": gumbel})
 
 
 def without_label(x: Any) -> Any:
@@ -161,5 +145,4 @@ def with_labels(models: tuple[Any, Any], shares: Any, key: Array, init: str = "g
     if hasattr(encoder, "conditional"):  # around it, the same reading of x
         label = eqx.tree_at(lambda part: part.conditional, encoder, label)
     prior = dist.Categorical(probs=on_device(shares), validate_args=False)
-    both = LabelEncoder(encoder, label)
-    return LabelModel(generative, prior), SampledLabels(both, K) if K > FEW_LABELS else RecognitionModel(both)
+    return LabelModel(generative, prior), RecognitionModel(LabelEncoder(encoder, label))

@@ -36,3 +36,9 @@ class RecognitionModel(eqx.Module):
     def noise(self, x: Any) -> Distribution:
         """Return p(epsilon); it has no parameters, so any x of the right shape works."""
         return reparameterize(self.encoder(x)).noise
+
+
+def noise_of(estimator: Callable, recognition: Any, x: Any) -> Any:
+    """Return the distribution of the noise that an estimator needs for x: that of z, unless it says otherwise."""
+    own = getattr(estimator, "noise", None)
+    return recognition.noise(x) if own is None else own(recognition, x)

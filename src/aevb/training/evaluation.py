@@ -11,6 +11,7 @@ from jax import Array
 from aevb.arrays import fingerprint
 from aevb.estimators import Terms, with_terms
 from aevb.models import join, split
+from aevb.models.recognition import noise_of
 from aevb.training.source import Rows, Source
 
 BATCH = 256  # every call is padded to this many rows: one compiled program, and results independent of the other rows
@@ -126,7 +127,8 @@ def terms_of_row(estimator: Callable, num_samples: int) -> Callable:
 
     def of_row(models, x, key):
         generative, recognition = models
-        noise = recognition.noise(x).sample(jax.random.fold_in(key, fingerprint(x)), (num_samples,))
+        one_key = jax.random.fold_in(key, fingerprint(x))
+        noise = noise_of(estimator, recognition, x).sample(one_key, (num_samples,))
         return with_terms(estimator)(generative, recognition, x, noise)
 
     return of_row

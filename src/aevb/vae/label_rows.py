@@ -10,10 +10,9 @@ from aevb.data.class_labels import read_labels
 from aevb.data.frames import TableFormat
 from aevb.data.given import GivenData
 from aevb.data.weights import read_weights
-from aevb.models.labels import FEW_LABELS
 from aevb.training import Resident
 
-FEW_ROWS = 20_000  # with more, fewer labels are summed over
+FEW_ROWS, FEW_LABELS = 20_000, 4  # with more rows, only so many labels are all summed over
 MIN_HELD_OUT = 10  # rows without labels, by which convergence is judged
 
 
