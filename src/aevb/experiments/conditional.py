@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.neural_network import MLPClassifier
 
 from aevb.arguments import check_parameter
-from aevb.data.binarization import binarize, level_scale
+from aevb.data.binarization import binarize
 from aevb.data.datasets import load_dataset
 from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
 from aevb.experiments.semi_supervised import Rows
@@ -116,12 +116,8 @@ def _learn_reader(rows: Rows, plan):
     model = MLPClassifier(**options, max_iter=plan.reader_epochs, learning_rate_init=1e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it could be trained for longer
-        model.fit(_levels(rows.train), rows.train_labels)
-    return model, float(model.score(_levels(rows.test), rows.test_labels))
-
-
-def _levels(rows):
-    return np.asarray(rows, np.float32) * np.float32(level_scale(rows))
+        model.fit(np.asarray(rows.train, np.float32), rows.train_labels)
+    return model, float(model.score(np.asarray(rows.test, np.float32), rows.test_labels))
 
 
 def _measure(plan, rows: Rows, name, seed, reader):

@@ -16,7 +16,7 @@ import numpy as np
 import optax
 
 from aevb.arguments import check_parameter
-from aevb.data import binarize
+from aevb.data.binarization import binarize, level_scale
 from aevb.data.datasets import Dataset, load_dataset
 from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
 from aevb.experiments.settings import PROFILES, Watch
@@ -81,7 +81,7 @@ class Rows(NamedTuple):
         parts = data.parts or {"train": np.arange(len(data.rows) - 500), "test": np.arange(500) + len(data.rows) - 500}
         train, test, labels = parts["train"][:num_train], parts["test"], data.labels
         assert labels is not None
-        rows = data.rows / np.float32(255) if data.rows.dtype == np.uint8 else data.rows
+        rows = data.rows * np.float32(level_scale(data.rows))
         return cls(rows[train], labels[train], rows[test], labels[test])
 
     def some_labels(self, number: int, seed: int) -> np.ndarray:

@@ -59,8 +59,7 @@ def sample_of_labels(
     rows = coding.sample(model, num_samples, given=np.asarray(places, float)[:, None], **options)
     if model.features is None:
         return rows
-    codes = np.asarray(model.features.generative.latent_distribution().sample(model.key(random_state), (num_samples,)))
-    codes = codes.copy()
+    codes = np.array(model.features.generative.latent_distribution().sample(model.key(random_state), (num_samples,)))
     codes[:, _places(model)] = rows
     return coding.sample_at(model.features, codes, **options)
 
