@@ -9,7 +9,7 @@ import optax
 import pytest
 from jax.scipy.stats import norm
 
-from aevb.estimators import beside_label, marginal_label, terms_b
+from aevb.estimators import LabelWeights, beside_label, marginal_label, terms_b
 from aevb.models import Datapoint, FeatureEncoder, LabelEncoder, LabelModel, RecognitionModel, standard_normal
 from aevb.models.generative import GenerativeModel
 from aevb.models.labels import LabelNetwork
@@ -53,7 +53,7 @@ def rows(known):
 
 
 def bounds(pair, x, **options):
-    estimate = marginal_label(terms_b, **options)
+    estimate = marginal_label(terms_b, LabelWeights(**options))
     return jax.vmap(lambda x: estimate(*pair, x, jnp.zeros((1, 1))).lower_bound)(x)
 
 
@@ -84,6 +84,28 @@ def test_labels_are_weighted_and_the_classifier_learns_from_them():
     plain, weighted = (bounds(pair, rows(KNOWN), **o) for o in ({}, {"classification": 3.0, "visits": 2.0}))
     np.testing.assert_allclose(weighted[~KNOWN], plain[~KNOWN])
     np.testing.assert_allclose(weighted[KNOWN], (plain[KNOWN] + 3 * np.log(0.5)) / 2, rtol=1e-5)
+
+
+def test_with_annealing_the_classifier_learns_from_labels_only_at_first():
+    """Its gradient at weight 0 is that of the labels alone; the means learn from what it says of all rows."""
+    x, alpha = rows(KNOWN), 3.0
+
+    def at_weight(pair, weight):
+        each = jax.vmap(
+            lambda x: marginal_label(terms_b, LabelWeights(alpha))(*pair, x, jnp.zeros((1, 1))).annealed(weight)
+        )
+        return jnp.sum(each(x))
+
+    pair = models(MEANS, np.array([[0.3], [-0.2]]), np.array([0.1, 0.0]))
+    generative, recognition = eqx.filter_grad(at_weight)(pair, 0.0)
+    layer, logits = recognition.encoder.label.network.layers[0], pair[1].encoder.label.network(x.values)
+    share = jax.nn.softmax(logits)
+    of_bias = alpha * np.sum((x.given - share)[KNOWN], axis=0)  # d log q(y|x) / d logits = y - q
+    np.testing.assert_allclose(layer.bias, of_bias, rtol=1e-4)
+    share = np.where(KNOWN[:, None], x.given, share)
+    of_means = np.sum(share * (X[:, None] - MEANS), axis=0)
+    np.testing.assert_allclose(generative.conditional.decoder.means, of_means, rtol=1e-4)
+    np.testing.assert_allclose(at_weight(pair, 1.0), np.sum(bounds(pair, x, classification=alpha)), rtol=1e-6)
 
 
 def em(means):
@@ -163,7 +185,7 @@ def test_a_classifier_beside_a_model_learns_from_labels_only_and_leaves_the_mode
         recognition = RecognitionModel(FeatureEncoder(encoder, LabelNetwork(layer)))
         if alpha is None:
             return jax.vmap(lambda x, e: terms_b(generative, recognition, x, e).lower_bound)(x.values, epsilon)
-        estimate = beside_label(terms_b, alpha, 2.0)
+        estimate = beside_label(terms_b, LabelWeights(alpha, 2.0))
         return jax.vmap(lambda x, e: estimate(generative, recognition, x, e).lower_bound)(x, epsilon)
 
     plain, found = (values((*parts, layer), alpha) for alpha in (None, 3.0))
@@ -197,7 +219,7 @@ def test_a_sum_over_some_labels_has_the_expectation_of_the_whole_sum():
     exact = jax.value_and_grad(value)(parameters, marginal_label(terms_b), jnp.zeros((1, 1)))
     gumbel = jax.random.gumbel(jax.random.key(0), (num, 1, K))
     one = jax.value_and_grad(
-        lambda p, g: value(p, marginal_label(terms_b, num_summed=2), {"z": jnp.zeros((1, 1)), "label": g})
+        lambda p, g: value(p, marginal_label(terms_b, LabelWeights(num_summed=2)), {"z": jnp.zeros((1, 1)), "label": g})
     )
     found = jax.jit(jax.vmap(one, (None, 0)))(parameters, gumbel)
     for drawn, expected in zip(jax.tree.leaves(found), jax.tree.leaves(exact), strict=True):
@@ -211,7 +233,7 @@ def test_a_sum_over_some_labels_has_the_expectation_of_the_whole_sum():
 def test_a_sum_over_some_labels_is_the_same_if_the_label_is_known():
     pair = models(MEANS, np.ones((2, 1)), np.zeros(2))
     noise = {"z": jnp.zeros((1, 1)), "label": jnp.zeros((1, 2))}
-    estimate = marginal_label(terms_b, 3.0, num_summed=1)
+    estimate = marginal_label(terms_b, LabelWeights(3.0, num_summed=1))
     known = np.ones(NUM, bool)
     found = jax.vmap(lambda x: estimate(*pair, x, noise).lower_bound)(rows(known))
     np.testing.assert_allclose(found, bounds(pair, rows(known), classification=3.0), rtol=1e-5)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from aevb.estimators.full_vb import full_vb_a, full_vb_b
 from aevb.estimators.importance import importance, importance_terms
 from aevb.estimators.kl import analytic_kl, has_analytic_kl, kl
-from aevb.estimators.marginal_label import beside_label, marginal_label
+from aevb.estimators.marginal_label import UNWEIGHTED, LabelWeights, beside_label, marginal_label
 from aevb.estimators.minibatch import minibatch
 from aevb.estimators.score_function import score_function, score_function_terms
 from aevb.estimators.sgvb import sgvb_a, sgvb_b, terms_a, terms_b
@@ -34,6 +34,8 @@ def name_of(estimator: Callable) -> str:
 
 __all__ = [
     "ESTIMATORS",
+    "UNWEIGHTED",
+    "LabelWeights",
     "Terms",
     "analytic_kl",
     "beside_label",

@@ -17,6 +17,7 @@ class Terms(NamedTuple):
         lower_bound: The bound.
         reconstruction: :math:`E_q[\log p_\theta(x | z)]`; None if the bound is not a difference of two terms.
         kl_divergence: :math:`D_{KL}(q_\phi(z|x) \| p_\theta(z))`, likewise.
+        at_first: What is maximized at first if the objective is annealed; None for the reconstruction alone.
 
     Paper: eq. (3), §2.2.
     """
@@ -24,8 +25,15 @@ class Terms(NamedTuple):
     lower_bound: Array
     reconstruction: Array | None = None
     kl_divergence: Array | None = None
+    at_first: Array | None = None
 
     @classmethod
     def of(cls, reconstruction: Array, kl_divergence: Array) -> "Terms":
         """Return the bound with these two terms."""
         return cls(reconstruction - kl_divergence, reconstruction, kl_divergence)
+
+    def annealed(self, weight: Array) -> Array:
+        """Return the objective between what is maximized at first, weight 0, and the bound, weight 1."""
+        at_first = self.reconstruction if self.at_first is None else self.at_first
+        assert at_first is not None
+        return weight * self.lower_bound + (1 - weight) * at_first

@@ -10,7 +10,16 @@ import optax
 from jax import Array
 from scipy.special import softmax
 
-from aevb.estimators import ESTIMATORS, beside_label, has_analytic_kl, marginal_label, sgvb_a, with_terms
+from aevb.estimators import (
+    ESTIMATORS,
+    UNWEIGHTED,
+    LabelWeights,
+    beside_label,
+    has_analytic_kl,
+    marginal_label,
+    sgvb_a,
+    with_terms,
+)
 from aevb.fitted.model import covariates_of
 from aevb.learners import OPTIMIZERS, Ascent, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
@@ -39,25 +48,22 @@ from aevb.models.linear_start import start_linear
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, SMALL, prior_precision
 
-ANNEALING = 2000  # steps, for tables and for a second start
+ANNEALING = 2000  # steps, for tables, for a second start, and for labels of many rows
 CAN_ANNEAL = (AUTO, "sgvb-a", "sgvb-b", "importance")
-FEW_ROWS = 20_000  # of a table, whose model is learned by the importance-weighted bound
+FEW_ROWS = 20_000  # up to which a table is learned by the importance-weighted bound, and labels without annealing
 
 
 class Labels(NamedTuple):
     """How labels that may be unknown are learned; see :func:`aevb.estimators.marginal_label`."""
 
     shares: tuple[float, ...]  # p(y)
-    classification: float = 0.0
-    visits: float = 1.0
-    num_summed: int | None = None
     are_modeled: bool = True  # otherwise a classifier of codes is learned next to a model without labels
+    weights: LabelWeights = UNWEIGHTED
 
     def learned_by(self, estimator: Callable[..., Any]) -> Callable:
         """Return the estimator of rows with and without labels, from one of rows given their labels, or of rows."""
-        if not self.are_modeled:
-            return beside_label(estimator, self.classification, self.visits)
-        return marginal_label(estimator, self.classification, self.visits, self.num_summed)
+        learned_by = marginal_label if self.are_modeled else beside_label
+        return learned_by(estimator, self.weights)
 
 
 @final
@@ -110,11 +116,10 @@ class Design:
             return cls(arguments, likelihood, len(columns), latent_dim, None, columns, has_missing, read, labels=labels)
         return cls(arguments, likelihood, format.num_columns, latent_dim, units, given=read, labels=labels)
 
-    def weighting_labels(self, classification: float, visits: float, num_summed: int | None) -> "Design":
-        """Return the design with these weights of rows with labels, and so many labels that are summed over."""
+    def weighting_labels(self, weights: LabelWeights) -> "Design":
+        """Return the design with these weights of rows with labels."""
         assert self.labels is not None
-        labels = self.labels._replace(classification=classification, visits=visits, num_summed=num_summed)
-        return replace(self, labels=labels)
+        return replace(self, labels=self.labels._replace(weights=weights))
 
     @property
     def has_own_codes(self) -> bool:
@@ -219,10 +224,12 @@ class Design:
         return learner, learner.init(models, learning_rate or 0.0, key)
 
     def annealing(self, num_data: float | None) -> int:
-        """Return in how many steps the weight of the KL term grows to 1; 0 if it is 1 from the start."""
-        steps = self.arguments.option("kl_annealing", 0)
+        """Return in how many steps the objective becomes the bound, see :class:`AEVB`; 0 if it is from the start."""
+        steps = self.arguments.option("kl_annealing" if self.labels is None else "label_annealing", 0)
         if steps != AUTO or num_data is None:  # of a stream, whose state may be that of an earlier batch
             return 0 if num_data is None else int(steps)
+        if self.labels is not None:
+            return ANNEALING if self.labels.are_modeled and num_data > FEW_ROWS else 0
         return ANNEALING if self._is_annealed and num_data >= SMALL else 0
 
     @property

@@ -59,7 +59,8 @@ def sample_of_labels(
     rows = coding.sample(model, num_samples, given=np.asarray(places, float)[:, None], **options)
     if model.features is None:
         return rows
-    codes = np.array(model.features.generative.latent_distribution().sample(model.key(random_state), (num_samples,)))
+    key = jax.random.fold_in(model.key(random_state), 1)  # not the one that drew the codes of M2
+    codes = np.array(model.features.generative.latent_distribution().sample(key, (num_samples,)))
     codes[:, _places(model)] = rows
     return coding.sample_at(model.features, codes, **options)
 

@@ -30,7 +30,8 @@ class AEVB(Ascent):
     Args:
         annealing: During this many steps the weight of the KL term grows linearly to 1 (Bowman et al., "Generating
             sentences from a continuous space", 2016, section 3.1), and that of the importance-weighted bound likewise,
-            the rest being the average of log p(x|z); reports are always of the bound itself. 0 for none.
+            the rest being the average of log p(x|z), or what the estimator maximizes `at_first`, see
+            :class:`~aevb.estimators.Terms`; reports are always of the bound itself. 0 for none.
 
     Paper: Algorithm 1, §2.3, §5.
     Deviates: the objective is divided by N, so that a learning rate means the same for small and large data sets.
@@ -69,11 +70,10 @@ class AEVB(Ascent):
             generative, recognition = self._pair(state, parameters)
             terms = terms_of_data(generative, recognition, batch, noise)
             terms = jax.tree.map(lambda term: term / self.num_data, terms)
+            report = Terms(terms.lower_bound) if is_weighted else terms._replace(at_first=None)
             if not self.annealing:
-                return terms.lower_bound, terms
-            weight = jnp.minimum(state.memory / self.annealing, 1.0)
-            objective = weight * terms.lower_bound + (1 - weight) * terms.reconstruction
-            return objective, Terms(terms.lower_bound) if is_weighted else terms
+                return terms.lower_bound, report
+            return terms.annealed(jnp.minimum(state.memory / self.annealing, 1.0)), report
 
         after, report = self._ascend(state, objective)
         return (after._replace(memory=state.memory + 1) if self.annealing else after), report

@@ -117,6 +117,17 @@ CLASSIFIER_SETTINGS: dict[str, Setting] = {
         choices=("auto", "sgvb-b", "sgvb-a"),
     ),
     "num_samples": SETTINGS["num_samples"],
+    "label_annealing": Setting(
+        "auto",
+        """
+        Number of steps in which the influence of rows without labels on the classifier q(y|x) grows from 0 to 1: at
+        first it learns from labels only, and p(x|z, y) from its predictions. Without it the classes that are learned
+        may be other groups than those of the labels. ``"auto"``: 2,000 for more than 20,000 rows, else 0.
+        """,
+        int,
+        choices=("auto",),
+        low=0,
+    ),
     **{name: SETTINGS[name] for name in _SHARED},
 }
 ESTIMATOR_SETTINGS = {

@@ -71,6 +71,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         hidden=(500,),
         estimator="sgvb-b",
         num_samples=1,
+        label_annealing="auto",
         activation="gelu",
         posterior="gaussian",
         batch_size="auto",
@@ -92,6 +93,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         self.hidden = hidden
         self.estimator = estimator
         self.num_samples = num_samples
+        self.label_annealing = label_annealing
         self.activation = activation
         self.posterior = posterior
         self.batch_size = batch_size
@@ -167,7 +169,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
             else:
                 check_batch(self.model_, rows)
                 model, design = continued(self.model_, arguments)
-            design = design.weighting_labels(*batch_weights(places, len(known), self.classifier_weight))
+            design = design.weighting_labels(batch_weights(places, len(known), self.classifier_weight))
             stream, before = getattr(self, "_stream", Stream()), getattr(self, "_optimizer_state", None)
             rows = Datapoint(rows, given=places[:, None])
             model, stream, trained = learn_batch(stream, design, model, rows, before)
@@ -223,7 +225,9 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
     @classmethod
     def _of(cls, model: FittedModel, optimizer_state) -> "VAEClassifier":
         """Return the estimator of a model that was loaded."""
-        classifier = cls(**{name: model.arguments.option(name, None) for name in CLASSIFIER_SETTINGS})
+        classifier = cls(
+            **{name: model.arguments.option(name, setting.default) for name, setting in CLASSIFIER_SETTINGS.items()}
+        )
         classifier._set_columns_of(model)
         classifier._keep(model, optimizer_state, Stream())
         if model.features is not None:

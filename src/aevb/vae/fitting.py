@@ -14,7 +14,7 @@ from jax import Array
 from aevb.data.frames import AS_ASKED, TableFormat
 from aevb.data.reading import Reading, column_names
 from aevb.data.training_data import TrainingData, offset_for
-from aevb.estimators import name_of
+from aevb.estimators import LabelWeights, name_of
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import ANNEALING, Design, can_anneal, initial_learning_rate
 from aevb.models import STANDARD, MatrixFormat, PriorForm, form_of
@@ -73,8 +73,7 @@ class Fitting:
         keys: The keys of the run.
         progress: Whether to show progress bars.
         given: The format of what rows are conditioned on; None if they are not.
-        weights: With labels that may be unknown, their classification weight, visits and sum; see
-            :class:`aevb.fitted.design.Labels`.
+        weights: Of labels that may be unknown; None if there are none.
     """
 
     arguments: Arguments
@@ -84,7 +83,7 @@ class Fitting:
     keys: Keys
     progress: bool
     given: Any = None
-    weights: tuple[float, float, int | None] | None = None
+    weights: LabelWeights | None = None
 
     def run(self, checkpoints: Checkpoints | None) -> tuple[FittedModel, Trained]:
         """Train, and return the model and what happened.
@@ -126,7 +125,7 @@ class Fitting:
     def _design(self, latent_dim, prior_form=None):
         likelihood, units = self.data.reading.likelihood, self.data.units
         found = design_for(self.arguments, likelihood, units, self.format, latent_dim, self.given)
-        found = found if self.weights is None else found.weighting_labels(*self.weights)
+        found = found if self.weights is None else found.weighting_labels(self.weights)
         return replace(found, prior_form=prior_form)
 
     def _budget(self, feed: Feed, checkpoints: Checkpoints | None = None) -> Budget:

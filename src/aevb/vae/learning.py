@@ -8,6 +8,7 @@ from jax import Array
 
 from aevb.data.frames import TableFormat
 from aevb.data.training_data import TrainingData
+from aevb.estimators import LabelWeights
 from aevb.fitted import FittedModel
 from aevb.fitted.model import seed_of
 from aevb.learners import learner_kind
@@ -28,7 +29,7 @@ class Task(NamedTuple):
 
     data: TrainingData
     given: Any = None  # the format of what rows are conditioned on; None if they are not
-    weights: tuple[float, float, int | None] | None = None  # of labels that may be unknown, see `Fitting`
+    weights: LabelWeights | None = None  # of labels that may be unknown
     columns: TableFormat | None = None  # of X, if it is a table
 
 
