@@ -344,3 +344,27 @@ def test_no_warnings_in_an_ordinary_run():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(*start(), max_epochs=1)
+
+
+@pytest.mark.thorough
+def test_steps_with_convolutions_run_one_by_one_with_the_same_result():
+    """On a CPU a compiled loop over them is slow; which way is taken must not change what is learned."""
+    from aevb.fitted.design import Design
+    from aevb.models import MatrixFormat
+    from aevb.settings import Arguments
+    from aevb.training import chunk_steps
+
+    arguments = Arguments(network="conv", latent_dim=2, hidden=(4,))
+    design = Design.of(arguments, "bernoulli", MatrixFormat(64, image_shape=(8, 8)), 2)
+    learner, state = design.start(design.models(jax.random.key(0)), 30, 1e-2, jax.random.key(0))
+    key, plan = jax.random.key(0), feed.ChunkPlan.of(30, 10)
+    arguments = (Source(DIGITS), np.arange(30), np.arange(30), key, 0)
+    options = {"learner": learner, "plan": plan}
+    assert chunk_steps.has_slow_loop(loop._trace, state, *arguments, **options)
+    dense, dense_state = start()
+    assert not chunk_steps.has_slow_loop(loop._trace, dense_state, *arguments, learner=dense, plan=plan)
+    alone, report = chunk_steps.one_by_one(loop.copy_state(state), *arguments, **options)
+    scanned, expected = loop.run_chunk(loop.copy_state(state), *arguments, **options)
+    np.testing.assert_allclose(report.lower_bound, expected.lower_bound, rtol=1e-5)
+    for one, other in zip(jax.tree.leaves(alone), jax.tree.leaves(scanned), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)

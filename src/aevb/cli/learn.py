@@ -67,11 +67,14 @@ def learn(
     with waiting("Loading JAX and the data"), console.notes():
         import aevb
         from aevb.cli.data import load_data
+        from aevb.networks import IMAGE_NETWORKS
         from aevb.training.checkpoint import keep_last, locked, samples_saved
 
         vae = getattr(aevb, data.estimator)(**model, progress=console.shows_progress)
         vae._check_parameters()
         run_data = load_data(data, vae.likelihood)
+        if getattr(vae, "network", None) in IMAGE_NETWORKS:
+            vae.set_params(image_shape=run_data.dataset.image_shape)
     console.say(run_data.summary)
     num_seen = samples_saved(output / CHECKPOINTS) if resumes else 0
     if resumes:

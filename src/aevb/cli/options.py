@@ -8,7 +8,10 @@ from cyclopts import Group, Parameter
 from aevb.cli.console import InputError, whole
 from aevb.settings import SEQUENCE_SETTINGS, SETTINGS, Setting
 
-OPTIONS: dict[str, Setting] = {name: setting for name, setting in SETTINGS.items() if setting.kind is not None}
+OF_DATA = ("image_shape",)  # options of the data, which say it for the model too
+OPTIONS: dict[str, Setting] = {
+    name: setting for name, setting in SETTINGS.items() if setting.kind is not None and name not in OF_DATA
+}
 SEQUENCE_OPTIONS = {name: setting for name, setting in SEQUENCE_SETTINGS.items() if setting.kind is not None}
 OF_ESTIMATORS = {"VAE": OPTIONS, "SequenceVAE": SEQUENCE_OPTIONS}
 NONE = "none"  # the word for None, on the command line and in `config.toml`

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from aevb.data.checks import are_constant, check_columns_vary, check_rows
+from aevb.data.image_arrays import flat_images
 from aevb.data.kinds import are_grey_levels, choose_likelihood, discrete_columns, sample_rows
 from aevb.data.table import blocks
 from aevb.data.tables import open_tables
@@ -38,7 +39,7 @@ def read_matrix(estimator, X: Any, *, reset: bool, name: str = "X") -> np.ndarra
         reset: Whether to set them.
         name: Name of the argument, for messages.
     """
-    columns = None
+    columns, X = None, X if reset else flat_images(estimator, X, reset=False, name=name)
     if isinstance(X, str | os.PathLike):
         X, columns = read_path(X)
     elif not reset:

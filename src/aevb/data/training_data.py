@@ -15,6 +15,7 @@ from aevb.data.binarization import DynamicBinarization, binarize, level_scale
 from aevb.data.checks import check_rows, column_units, minus, offset_of, scaled
 from aevb.data.file_feed import FileFeed, row_bytes
 from aevb.data.frames import TableFormat, as_table, frame_of
+from aevb.data.image_arrays import flat_images
 from aevb.data.reading import (
     Reading,
     column_names,
@@ -64,6 +65,7 @@ def open_training_data(estimator, X: Any, request: DataRequest, key: Callable[[]
         ValueError: The data cannot be used; the message says what is wrong, where, and what to do.
     """
     X, names = X if isinstance(X, NamedColumns) else (X, None)
+    X = flat_images(estimator, X, reset=True)
     if request.validation_data is not None and not _is_matrix(X):
         raise ValueError("validation_data can only be given with an array as data. Leave it out.")
     if not request.own_decoder and (frame := _table_of(X, request)) is not None:

@@ -45,6 +45,7 @@ from aevb.models import (
     with_labels,
 )
 from aevb.models.linear_start import start_linear
+from aevb.networks import IMAGE_NETWORKS, NetworkKind, default_widths
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, SMALL, prior_precision
 
@@ -82,6 +83,7 @@ class Design:
         given: What rows are conditioned on.
         prior_form: The form of the prior, if it is known: that of a model file, or of an earlier fit.
         labels: If it is a label that may be unknown: how it is learned; None otherwise.
+        image_shape: (height, width) or (height, width, channels), if rows are images.
     """
 
     arguments: Arguments
@@ -94,6 +96,7 @@ class Design:
     given: Given = NOTHING_GIVEN
     prior_form: PriorForm | None = None
     labels: Labels | None = None
+    image_shape: tuple[int, ...] | None = None
 
     @classmethod
     def of(
@@ -111,10 +114,19 @@ class Design:
             shares = softmax(given.columns[0].column.start) if kind == "observed" else np.full(read.size, 1 / read.size)
             labels = Labels(tuple(map(float, shares)), are_modeled=arguments.option("model", "m2") != "m1")
             read = read if labels.are_modeled else NOTHING_GIVEN
+        shape = getattr(format, "image_shape", None)
+        if arguments.network in IMAGE_NETWORKS and shape is None:
+            raise ValueError(
+                f"network={arguments.network!r}: needs images, but "
+                + ("X is a table. " if likelihood == TABLE else f"X has rows of {format.num_columns} numbers. ")
+                + "Give X of shape (n, height, width) or (n, height, width, channels), or image_shape=(height, width) "
+                "for flat rows; or use network='mlp'."
+            )
         if likelihood == TABLE:
             columns, has_missing = format.model_columns, format.encodes_missing
             return cls(arguments, likelihood, len(columns), latent_dim, None, columns, has_missing, read, labels=labels)
-        return cls(arguments, likelihood, format.num_columns, latent_dim, units, given=read, labels=labels)
+        facts = {"given": read, "labels": labels, "image_shape": shape}
+        return cls(arguments, likelihood, format.num_columns, latent_dim, units, **facts)
 
     def weighting_labels(self, weights: LabelWeights) -> "Design":
         """Return the design with these weights of rows with labels."""
@@ -128,7 +140,9 @@ class Design:
 
     @property
     def hidden(self) -> tuple[int, ...]:
-        """The widths of the hidden layers."""
+        """The widths of the hidden layers, or of the levels of a network of images."""
+        if self.arguments.network in IMAGE_NETWORKS and self.arguments.hidden is None and self.image_shape:
+            return default_widths(self.image_shape)
         return self.arguments.hidden_for(is_table=bool(self.columns))
 
     @property
@@ -155,7 +169,8 @@ class Design:
             models: tuple[Any, Any] = assemble_table(self.columns, shape, init, key, **own)
         else:
             sizes = self.data_dim, self.latent_dim, self.hidden
-            models = assemble(sizes, self.likelihood, a.activation, self.units, init, key, network=a.network, **own)
+            network = NetworkKind(a.network, self.image_shape)
+            models = assemble(sizes, self.likelihood, a.activation, self.units, init, key, network=network, **own)
         if self.labels is not None and not self.labels.are_modeled:
             models = with_classifier(models, len(self.labels.shares), self.latent_dim)
         elif self.labels is not None:
@@ -184,7 +199,7 @@ class Design:
     def checked_models(self, key: Array, rows: Any = None, weights: np.ndarray | None = None) -> tuple[Any, Any]:
         """Return the same, after refusing networks that are too large, and parts that do not match."""
         a = self.arguments
-        if a.encoder is None and a.decoder is None:
+        if a.encoder is None and a.decoder is None and a.network not in IMAGE_NETWORKS:
             check_memory(self.data_dim, self.latent_dim, self.hidden)
         models = self.models(key, rows, weights)
         if models[1] is None or a.own_parts:

@@ -102,6 +102,7 @@ def _spread(model):
 
 
 def _checked_shape(model, image_shape):
+    image_shape = model.matrix.image_shape if image_shape is None else image_shape
     if image_shape is not None:
         shape = np.ravel(np.asarray(image_shape, dtype=object)).tolist()
         are_sides = all(isinstance(side, int | np.integer) and side > 0 for side in shape)

@@ -18,7 +18,7 @@ from aevb.models.parameters import join, split
 from aevb.models.recognition import RecognitionModel, noise_of
 from aevb.models.standard import standard_models
 from aevb.models.table import table_models
-from aevb.networks import initialize
+from aevb.networks import NetworkKind, initialize
 from aevb.settings import OWN_PARTS as OWN_PARTS
 
 
@@ -58,7 +58,7 @@ def assemble(
     key,
     *,
     posterior: str = "gaussian",
-    network: str = "mlp",
+    network: str | NetworkKind = "mlp",
     **own,
 ) -> tuple[GenerativeModel, RecognitionModel]:
     """Return models with initial values; user-defined parts keep their own.

@@ -16,7 +16,7 @@ from aevb.arguments import check_parameter
 from aevb.distributions import LogScaleNormal
 from aevb.models.datapoint import Datapoint
 from aevb.models.families import FAMILIES
-from aevb.networks import MLP, NETWORKS, Network
+from aevb.networks import MLP, NETWORKS, Network, NetworkKind
 
 
 class Conditional(eqx.Module):
@@ -64,7 +64,14 @@ class Conditional(eqx.Module):
 
 
 def conditional(
-    in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh", *, family: str, network: str = "mlp"
+    in_size: int,
+    hidden: Sequence[int],
+    out_size: int,
+    activation: str = "tanh",
+    *,
+    family: str,
+    network: str | NetworkKind = "mlp",
+    side: str = "input",
 ) -> Conditional:
     """Return the pair of a named network and a named family, with all parameters zero.
 
@@ -74,15 +81,18 @@ def conditional(
         out_size: Number of variables.
         activation: A key of :data:`aevb.networks.ACTIVATIONS`.
         family: A key of ``FAMILIES``.
-        network: A key of :data:`aevb.networks.NETWORKS`.
+        network: A key of :data:`aevb.networks.NETWORKS`, or a :class:`aevb.networks.NetworkKind`.
+        side: Where the image is, for networks of images: ``"input"`` or ``"output"``.
 
     Example:
         >>> conditional(784, (500,), 2, family="student-t")(jnp.zeros(784)).event_shape
         (2,)
     """
-    check_parameter("network", network, choices=NETWORKS)
+    kind = NetworkKind(network) if isinstance(network, str) else network
+    check_parameter("network", kind.name, choices=NETWORKS)
     check_parameter("family", family, choices=FAMILIES)
-    return Conditional(NETWORKS[network](in_size, hidden, num_outputs(family, out_size), activation), family, out_size)
+    built = kind.build(in_size, hidden, num_outputs(family, out_size), activation, side=side)
+    return Conditional(built, family, out_size)
 
 
 def num_outputs(family: str, out_size: int) -> int:

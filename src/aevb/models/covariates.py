@@ -14,6 +14,7 @@ from aevb.models.generative import GenerativeModel
 from aevb.models.recognition import RecognitionModel
 from aevb.models.table import features, num_features
 from aevb.networks import MLP
+from aevb.settings.arguments import HIDDEN
 
 
 class Covariates(eqx.Module):
@@ -64,7 +65,7 @@ def with_covariates(models: tuple[Any, Any], size: int, *, prior: bool = False) 
     .. math:: p(x, z | y) = p(z)\, p(x | z, y) \quad \text{or} \quad p(z | y)\, p(x | z, y), \qquad q(z | x, y)
 
     Args:
-        models: The standard pair (generative, recognition), whose networks are MLPs.
+        models: The standard pair (generative, recognition).
         size: F.
         prior: Whether p(z|y) is learned: a Gaussian by a network like the decoder's, N(0, I) at first.
             Otherwise z does not depend on y.
@@ -82,7 +83,7 @@ def with_covariates(models: tuple[Any, Any], size: int, *, prior: bool = False) 
     latent_dim = network.in_size
     p = generative.prior
     if prior:
-        hidden = [layer.weight.shape[0] for layer in network.layers[:-1]]
+        hidden = network.hidden if isinstance(network, MLP) else HIDDEN
         p = conditional(size, hidden, latent_dim, network.activation, family="gaussian")
     return (
         GenerativeModel(p, _wider(generative.decoder, size)),
@@ -98,10 +99,4 @@ def network_of(part):
 def _wider(part, size):
     """Return an encoder or decoder whose network has this many inputs more."""
     network = network_of(part)
-    if not isinstance(network, MLP):
-        raise TypeError(
-            f"{type(network).__name__}: only multi-layer perceptrons can be conditioned. Use network='mlp'."
-        )
-    hidden = [layer.weight.shape[0] for layer in network.layers[:-1]]
-    wider = MLP(network.in_size + size, hidden, network.out_size, network.activation)
-    return eqx.tree_at(network_of, part, wider)
+    return eqx.tree_at(network_of, part, network.resized(network.in_size + size, network.out_size))

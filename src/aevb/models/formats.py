@@ -25,6 +25,8 @@ class MatrixFormat:
         scale: What bytes are multiplied by: 1/255 for grey levels.
         offset: (D,), what is subtracted from the columns, in float64, before anything is computed in float32; or None.
         from_frame: Whether the data were a frame: its columns are then known by name, and plain arrays warned about.
+        image_shape: (height, width) or (height, width, channels) of rows that are images; None for others.
+        from_images: Whether the data were images of this shape, and not flat rows.
 
     Example:
         >>> stored, conversion = MatrixFormat(2, offset=np.array([1e9, 0.0])).store(np.array([[1e9 + 1, 2.0]]))
@@ -37,6 +39,8 @@ class MatrixFormat:
     scale: float = 1.0
     offset: np.ndarray | None = None
     from_frame: bool = False
+    image_shape: tuple[int, ...] | None = None
+    from_images: bool = False
 
     @property
     def encodes_missing(self) -> bool:
@@ -67,11 +71,19 @@ class MatrixFormat:
         """Return rows as the networks read them, on the host."""
         return X.toarray() if is_sparse(X) else self.shifted(X) * np.float32(self.scale_of(X))
 
+    def as_given(self, values: np.ndarray) -> np.ndarray:
+        """Return flat rows (..., D) in the shape of the data: images (..., height, width) if they were images."""
+        return (
+            values.reshape(*values.shape[:-1], *self.image_shape) if self.from_images and self.image_shape else values
+        )
+
     def describe(self) -> dict[str, Any]:
         """Return the format as JSON can hold it."""
         columns = None if self.columns is None else list(self.columns)
         offset = None if self.offset is None else self.offset.tolist()
         facts = {"num_columns": self.num_columns, "columns": columns, "scale": self.scale, "offset": offset}
+        if self.image_shape is not None:
+            facts |= {"image_shape": list(self.image_shape), "from_images": self.from_images}
         return {"kind": "matrix", **facts, "from_frame": self.from_frame}
 
     @classmethod
@@ -79,7 +91,9 @@ class MatrixFormat:
         """Return the format that was described."""
         columns = None if facts["columns"] is None else tuple(facts["columns"])
         offset = None if facts["offset"] is None else np.asarray(facts["offset"], np.float64)
-        return cls(facts["num_columns"], columns, facts["scale"], offset, facts["from_frame"])
+        shape = tuple(facts["image_shape"]) if "image_shape" in facts else None
+        images = shape, facts.get("from_images", False)
+        return cls(facts["num_columns"], columns, facts["scale"], offset, facts["from_frame"], *images)
 
 
 @final

@@ -140,8 +140,7 @@ def with_labels(models: tuple[Any, Any], shares: Any, key: Array, init: str = "g
     generative, recognition = models
     encoder, K = recognition.encoder, len(shares)
     network = network_of(encoder)
-    hidden = [layer.weight.shape[0] for layer in network.layers[:-1]]
-    label = LabelNetwork(initialize(MLP(network.in_size - K, hidden, K, network.activation), key, init))
+    label = LabelNetwork(initialize(network.resized(network.in_size - K, K), key, init))
     if hasattr(encoder, "conditional"):  # around it, the same reading of x
         label = eqx.tree_at(lambda part: part.conditional, encoder, label)
     prior = dist.Categorical(probs=on_device(shares), validate_args=False)

@@ -11,6 +11,7 @@ from aevb.models.families import FAMILIES, POSTERIORS
 from aevb.models.generative import GenerativeModel
 from aevb.models.recognition import RecognitionModel
 from aevb.models.topics import TopicDecoder, WordEncoder, scale_for
+from aevb.networks import NetworkKind
 
 
 def standard_models(
@@ -21,7 +22,7 @@ def standard_models(
     activation: str = "tanh",
     units: tuple[Array, Array] | None = None,
     posterior: str = "gaussian",
-    network: str = "mlp",
+    network: str | NetworkKind = "mlp",
 ) -> tuple[GenerativeModel, RecognitionModel]:
     """Return the variational auto-encoder of §3, with all parameters zero.
 
@@ -35,7 +36,8 @@ def standard_models(
         units: Means and standard deviations of the columns, for networks that see standardized data; for counts,
             only the means are used, as the average document.
         posterior: A key of ``POSTERIORS``.
-        network: The network of encoder and decoder, a key of :data:`aevb.networks.NETWORKS`.
+        network: The network of encoder and decoder, a key of :data:`aevb.networks.NETWORKS`, or a
+            :class:`aevb.networks.NetworkKind`.
 
     Returns:
         The generative model, whose prior matches the posterior (N(0, I) for Gaussians), and the recognition model.
@@ -52,7 +54,8 @@ def standard_models(
         topics = TopicDecoder(decoder, mean_counts, scale_for(prior))
         return GenerativeModel(prior, topics), RecognitionModel(WordEncoder(encoder))
     encoder = conditional(data_dim, tuple(reversed(hidden)), latent_dim, activation, family=posterior, network=network)
-    decoder = conditional(latent_dim, tuple(hidden), data_dim, activation, family=likelihood, network=network)
+    of_decoder = {"family": likelihood, "network": network, "side": "output"}
+    decoder = conditional(latent_dim, tuple(hidden), data_dim, activation, **of_decoder)
     if units is not None:
         gaussian = dist.Normal(*map(on_device, units))
         encoder, decoder = Rescaled(encoder, gaussian, "input"), Rescaled(decoder, gaussian, "output")

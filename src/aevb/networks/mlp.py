@@ -91,6 +91,15 @@ class MLP(eqx.Module):
         """Width of the output."""
         return self.layers[-1].weight.shape[-2]
 
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Widths of the hidden layers."""
+        return tuple(layer.weight.shape[-2] for layer in self.layers[:-1])
+
+    def resized(self, in_size: int, out_size: int) -> "MLP":
+        """Return a network of the same form with other sizes, all parameters zero."""
+        return MLP(in_size, self.hidden, out_size, self.activation)
+
     def __call__(self, *parts: Array) -> Array:
         """Return y, for x of shape (..., in_size), or for its parts, see :class:`Linear`."""
         first, *others = self.layers

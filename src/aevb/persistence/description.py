@@ -1,5 +1,6 @@
 """What `model.json` says of a model, and which values of its entries are valid."""
 
+import math
 import numbers
 import sys
 from collections.abc import Callable
@@ -146,13 +147,22 @@ def _is_conversion(value):
 
 def _is_matrix(value):
     known = {"kind", "num_columns", "columns", "scale", "offset", "from_frame"}
-    if set(value) != known or not _is_whole(value["num_columns"]):
+    images = {"image_shape", "from_images"}
+    if set(value) not in (known, known | images) or not _is_whole(value["num_columns"]):
+        return False
+    if images <= set(value) and not _is_image_shape(value):
         return False
     size, columns, offset = value["num_columns"], value["columns"], value["offset"]
     are_named = columns is None or (_are(_is_text, columns) and len(columns) == size)
     are_shifted = offset is None or (_are(_is_number, offset) and len(offset) == size)
     is_plain = _is_number(value["scale"]) and isinstance(value["from_frame"], bool)
     return size > 0 and are_named and are_shifted and is_plain
+
+
+def _is_image_shape(value):
+    shape = value["image_shape"]
+    is_shape = _are(_is_whole, shape) and len(shape) in (2, 3) and math.prod(shape) == value["num_columns"]
+    return is_shape and isinstance(value["from_images"], bool)
 
 
 def _is_prior(value):

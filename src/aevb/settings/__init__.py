@@ -7,8 +7,8 @@ This is their only description: the constructor's checks, the options of `aevb f
 from aevb.settings.arguments import Arguments
 from aevb.settings.labels import CLASSIFIER_SETTINGS, ESTIMATOR_SETTINGS, REGRESSOR_SETTINGS
 from aevb.settings.sequences import SEQUENCE_SETTINGS
-from aevb.settings.setting import Setting
-from aevb.settings.table import MAX_WIDTH, OWN_PARTS, SETTINGS, with_arguments
+from aevb.settings.setting import Setting, with_arguments
+from aevb.settings.table import MAX_WIDTH, OWN_PARTS, SETTINGS
 
 __all__ = [
     "CLASSIFIER_SETTINGS",

@@ -1,7 +1,12 @@
 """One argument of an estimator: its default, its allowed values, and its meaning."""
 
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+_PLACE = "Args: described in :mod:`aevb.settings`."
 
 
 @dataclass(frozen=True)
@@ -40,3 +45,24 @@ class Setting:
     def plain_help(self) -> str:
         """Its meaning, without code markup."""
         return self.help.replace("`", "").replace('"', "")
+
+
+Estimator = TypeVar("Estimator", bound=type)
+
+
+def with_arguments(settings: Mapping[str, Setting]) -> Callable[[Estimator], Estimator]:
+    """Insert the arguments into the docstring of a class, where it refers to this module."""
+    lines = [
+        textwrap.fill(
+            f"{name}: {setting.help}", 112, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
+        )
+        for name, setting in settings.items()
+    ]
+
+    def decorate(estimator):
+        document = inspect.cleandoc(estimator.__doc__ or "")
+        assert _PLACE in document
+        estimator.__doc__ = document.replace(_PLACE, "\n".join(["Args:", *lines]))
+        return estimator
+
+    return decorate

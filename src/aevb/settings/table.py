@@ -1,15 +1,9 @@
 """The arguments of `VAE`: the name of each, its default, its allowed values, and its meaning."""
 
-import inspect
-import textwrap
-from collections.abc import Callable
-from typing import TypeVar
-
 from aevb.settings.setting import Setting
 
 OWN_PARTS = ("prior", "encoder", "decoder", "transition")  # that a user may define
 MAX_WIDTH = 10**6  # of a layer: more would not fit into memory
-_PLACE = "Args: described in :mod:`aevb.settings`."
 
 
 SETTINGS: dict[str, Setting] = {
@@ -72,7 +66,9 @@ SETTINGS: dict[str, Setting] = {
         """
         Widths of the decoder's hidden layers, or the width of a single one; the encoder has them in reverse
         order. None: one of 500, for tables two of 200. With ``likelihood="multinomial"`` only the encoder has
-        hidden layers.
+        hidden layers. With ``network="conv"`` or ``"resnet"``, channels at each resolution, each twice the one
+        before; None: as many as lead to 8 pixels or fewer, with 32 channels at the last one, and twice as many at
+        each one before.
         """,
         int,
         low=1,
@@ -81,8 +77,22 @@ SETTINGS: dict[str, Setting] = {
     ),
     "network": Setting(
         "mlp",
-        'The network of encoder and decoder: ``"mlp"``, with the `hidden` layers.',
+        """
+        The network of encoder and decoder: ``"mlp"``, with the `hidden` layers; for images ``"conv"``, convolutions at
+        each of several resolutions, or ``"resnet"``, the same with residual blocks.
+        """,
         registry="aevb.networks:NETWORKS",
+    ),
+    "image_shape": Setting(
+        None,
+        """
+        (height, width) or (height, width, channels) of images that are given as flat rows; None if X has this shape
+        itself, (n, height, width) or (n, height, width, channels), or if rows are not images.
+        """,
+        int,
+        low=1,
+        largest=MAX_WIDTH,
+        several=True,
     ),
     "activation": Setting(
         "gelu",
@@ -274,24 +284,3 @@ SETTINGS: dict[str, Setting] = {
         kind=None,
     ),
 }
-
-
-Estimator = TypeVar("Estimator", bound=type)
-
-
-def with_arguments(settings: dict[str, Setting]) -> Callable[[Estimator], Estimator]:
-    """Insert the arguments into the docstring of a class, where it refers to this module."""
-    lines = [
-        textwrap.fill(
-            f"{name}: {setting.help}", 112, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
-        )
-        for name, setting in settings.items()
-    ]
-
-    def decorate(estimator):
-        document = inspect.cleandoc(estimator.__doc__ or "")
-        assert _PLACE in document
-        estimator.__doc__ = document.replace(_PLACE, "\n".join(["Args:", *lines]))
-        return estimator
-
-    return decorate

@@ -1,4 +1,4 @@
-"""The compiled training loop: each chunk of steps is one scan on donated state.
+"""The compiled training loop: each chunk of steps is one scan on donated state, or a program for each step.
 
 Python runs once per chunk, to update the progress bar and to detect Ctrl-C, NaN or infinity, and once per epoch, to
 record history and to check convergence. The order of the data is a function of (seed, epoch), and the noise is a
@@ -21,7 +21,7 @@ from jax import Array, lax
 
 from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints, SaveError
-from aevb.training.chunk_steps import chunk_steps
+from aevb.training.chunk_steps import COMPILER_OPTIONS, chunk_steps, has_slow_loop, one_by_one
 from aevb.training.diagnosis import DivergedError, check_finite, diagnose
 from aevb.training.evaluation import batches_of
 from aevb.training.feed import Chunk, Feed, FeedError
@@ -32,12 +32,6 @@ from aevb.training.reports import averages, repeated, report_of_a_step
 from aevb.training.result import Ending, Trained
 
 MAX_HALVINGS = 5  # of the learning rate, when a number becomes NaN or infinite
-_COMPILER_OPTIONS = {
-    # Saves a copy of each large weight matrix in every step of the scan (seen in the compiled program).
-    "xla_cpu_copy_insertion_use_region_analysis": True,
-    # Use wide registers for the optimizer's passes over memory where available (saves 7% of a step, measured).
-    "xla_cpu_prefer_vector_width": 512,
-}
 
 
 class Watching(NamedTuple):
@@ -223,17 +217,26 @@ def _with_advice(error, now):
 def safe_chunk(state, chunk, noise_key, first_step, *, learner):
     """Run a chunk on a copy, so that NaN, infinity or Ctrl-C do not affect the state so far."""
     number, plan, *data, _ = chunk
-    after, info = run_chunk(copy_state(state), *data, noise_key, number, learner=learner, plan=plan)
+    after, info = run_steps(copy_state(state), *data, noise_key, number, learner=learner, plan=plan)
     report = jax.tree.map(np.asarray, info)
     check_finite(report, after, first_step)
     return after, report
 
 
-@partial(jax.jit, static_argnames=("learner", "plan"), donate_argnames=("state",), compiler_options=_COMPILER_OPTIONS)
+@partial(jax.jit, static_argnames=("learner", "plan"), donate_argnames=("state",), compiler_options=COMPILER_OPTIONS)
 def run_chunk(state, source, rows, order, noise_key, number, *, learner, plan):
     """Scan the steps of one chunk; see :func:`aevb.training.chunk_steps.chunk_steps`."""
     inputs, step = chunk_steps(state, source, rows, order, noise_key, number, learner=learner, plan=plan)
     return lax.scan(step, state, inputs)
+
+
+_trace = run_chunk.trace
+
+
+def run_steps(*arguments, learner, plan):
+    """Run the steps of one chunk in the fastest way: as one program, or with a program for each step."""
+    options = {"learner": learner, "plan": plan}
+    return (one_by_one if has_slow_loop(_trace, *arguments, **options) else run_chunk)(*arguments, **options)
 
 
 def copy_state(state):

@@ -9,7 +9,7 @@ from jax import Array
 
 from aevb.training.diagnosis import first_bad
 from aevb.training.feed import ChunkPlan, shuffle
-from aevb.training.loop import copy_state, run_chunk
+from aevb.training.loop import copy_state, run_steps
 from aevb.training.source import Source
 
 ADAGRAD_STEP_SIZES = (0.01, 0.02, 0.1)
@@ -52,7 +52,7 @@ def choose_step_size(
     scores, name = {}, ""
     for step_size in candidates:
         trial = copy_state(state)._replace(learning_rate=jax.numpy.asarray(step_size))
-        end, info = run_chunk(trial, source, rows, order, noise_key, 0, learner=learner, plan=plan)
+        end, info = run_steps(trial, source, rows, order, noise_key, 0, learner=learner, plan=plan)
         bounds = np.asarray(info[0])  # the lower bound, or the learner's own objective
         name = info._fields[0].replace("_", " ")
         last = bounds[-max(len(bounds) // 4, 1) :]

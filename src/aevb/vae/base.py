@@ -113,6 +113,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         else:
             self.n_features_in_, self._learned_from_a_frame = model.matrix.num_columns, model.matrix.from_frame
             set_column_names(self, model.matrix.columns)
+            self._given_shape = model.matrix.image_shape
 
     def _read_given(self, y: Any, length: int | None = None, name: str = "y") -> np.ndarray | None:
         """Return what rows are conditioned on as stored numbers, (n, D'); None if the model is not conditional.
@@ -155,7 +156,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         """
         model = self.model_.of_data
         if not model.is_table:
-            return as_output(self, values, like)
+            return as_output(self, values, like, model.matrix.as_given)
         rows = model.format.decode(values, None if like is None else frame_of(like), keep_observed, given)
         return as_output(self, rows, like) if isinstance(rows, np.ndarray) else rows
 

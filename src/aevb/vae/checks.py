@@ -55,6 +55,9 @@ def check_settings(arguments: Arguments, settings: Mapping[str, Setting] = SETTI
             f"kl_annealing={arguments.kl_annealing}: needs learner='aevb', amortized=True and an estimator whose "
             "objective has a KL term: 'sgvb-a', 'sgvb-b' or 'importance'. Use these, or leave it out."
         )
+    shape = arguments.option("image_shape", None)
+    if shape is not None and (np.ndim(shape) != 1 or len(shape) not in (2, 3)):
+        raise ValueError(f"image_shape={shown(shape)}: give (height, width) or (height, width, channels).")
     if arguments.latent_dim == AUTO:
         _check_search(arguments, kind)
     if arguments.conditional:
@@ -73,8 +76,6 @@ def _check_conditional(arguments, kind):
         )
     if arguments.likelihood == "multinomial":
         raise ValueError("conditional=True: not available for likelihood='multinomial', whose decoder is linear.")
-    if arguments.network != "mlp":
-        raise ValueError(f"conditional=True: not available for network={arguments.network!r}. Use network='mlp'.")
 
 
 def _check_search(arguments, kind):

@@ -35,17 +35,18 @@ class available_if:  # noqa: N801
         return MethodType(self._method, instance)
 
 
-def as_output(estimator, values, given=None):
+def as_output(estimator, values, given=None, as_given=None):
     """Return rows of data in the container that `set_output(transform=...)` selects.
 
     Args:
         estimator: A fitted estimator; its ``feature_names_in_`` are the column names, or else x0, x1, ...
         values: (n, D).
         given: What the rows were computed from: if it is a pandas data frame, the result has its index.
+        as_given: Function from rows to the shape of the data, for arrays; None to leave them as they are.
     """
     container = _get_output_config("transform", estimator)["dense"]
     if container == "default":
-        return values
+        return values if as_given is None else as_given(values)
     names = getattr(estimator, "feature_names_in_", None)
     columns = [f"x{number}" for number in range(values.shape[1])] if names is None else list(names)
     return ADAPTERS_MANAGER.adapters[container].create_container(values, given, columns=columns)

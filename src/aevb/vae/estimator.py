@@ -9,6 +9,7 @@ import numpy as np
 
 from aevb.arrays import num_rows
 from aevb.data.given import read_given_data
+from aevb.data.image_arrays import flat_images
 from aevb.data.reading import read_matrix
 from aevb.data.request import DataRequest
 from aevb.data.training_data import open_training_data
@@ -89,6 +90,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         conditional=False,
         hidden=None,
         network="mlp",
+        image_shape=None,
         activation="gelu",
         posterior="gaussian",
         amortized=True,
@@ -117,6 +119,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         self.conditional = conditional
         self.hidden = hidden
         self.network = network
+        self.image_shape = image_shape
         self.activation = activation
         self.posterior = posterior
         self.amortized = amortized
@@ -215,6 +218,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
                 check_batch(self.model_, X)
                 model, design = continued(self.model_, self._arguments())
             else:
+                X = flat_images(self, X, reset=True)
                 check_first_batch(X, self._arguments())
                 X = read_matrix(self, X, reset=True)
                 model, design = first_model(self, self._arguments(), X)

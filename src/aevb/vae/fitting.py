@@ -1,7 +1,6 @@
 """From data and arguments to a fitted model: start, train, and improve what the first pass left to improve."""
 
 import logging
-import numbers
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
@@ -12,26 +11,24 @@ import numpy as np
 from jax import Array
 
 from aevb.data.frames import AS_ASKED, TableFormat
+from aevb.data.image_arrays import image_facts
 from aevb.data.reading import Reading, column_names
 from aevb.data.training_data import TrainingData, offset_for
 from aevb.estimators import LabelWeights, name_of
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import ANNEALING, Design, can_anneal, initial_learning_rate
 from aevb.models import STANDARD, MatrixFormat, PriorForm, form_of
-from aevb.persistence import written_arguments
-from aevb.settings import SETTINGS, Arguments
-from aevb.settings.arguments import HIDDEN, LATENT_DIM
+from aevb.settings import Arguments
 from aevb.training import Feed, Resident, Trained, choose_step_size, train_on
 from aevb.training.budget import AUTO, MAX_STEPS, SMALL, Budget, batch_size_for, budget_for
-from aevb.training.checkpoint import Checkpoints, network_fingerprint, newest_about, optimizer_fingerprint
+from aevb.training.checkpoint import Checkpoints
 from aevb.training.latent_dim import Search, candidates, search_feed, search_latent_dim
 from aevb.training.progress import tell
 from aevb.training.recipe import COLLAPSED, is_collapsed, relearn
+from aevb.vae.checkpoints import notes_of
 
 _LIKELIHOOD_LOG = logging.getLogger("aevb.likelihood")
 _TABLE_LOG = logging.getLogger("aevb.table")
-NEW_ARGUMENTS = ("network", "missing", "conditional", "kl_annealing")  # since checkpoints were first written
-FORMER_DEFAULTS = {"latent_dim": LATENT_DIM, "hidden": list(HIDDEN), "estimator": "sgvb-b"}  # of earlier versions
 LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 
 
@@ -246,7 +243,8 @@ def format_of(estimator: Any, reading: Reading, units) -> MatrixFormat:
     columns = column_names(estimator)
     names = None if columns is None else tuple(map(str, columns))
     offset, from_frame = offset_for(reading, units), estimator._learned_from_a_frame
-    return MatrixFormat(int(estimator.n_features_in_), names, reading.scale, offset, from_frame)
+    facts = int(estimator.n_features_in_), names, reading.scale, offset, from_frame
+    return MatrixFormat(*facts, *image_facts(estimator))
 
 
 def show_columns(table: TableFormat, shows_progress: bool, advice: str, name: str = "X") -> None:
@@ -263,37 +261,3 @@ def show_columns(table: TableFormat, shows_progress: bool, advice: str, name: st
             UserWarning,
             stacklevel=4,
         )
-
-
-def notes_of(checkpoints: Checkpoints | None) -> dict:
-    """Return the notes of the newest checkpoint, of a run that resumes."""
-    about = None if checkpoints is None else newest_about(checkpoints.folder)
-    return (about or {}).get("notes", {})
-
-
-def checkpoints_for(arguments: Arguments, feed: Feed, folder, every: float) -> Checkpoints | None:
-    """Return where a run is saved, and by what it is recognized; None without a folder.
-
-    Args:
-        arguments: The arguments of the estimator; those that may differ when a run resumes are not compared.
-        feed: The data, which have to be readable again.
-        folder: The folder, or None.
-        every: Seconds between two saves.
-    """
-    if folder is None:
-        return None
-    if (fingerprint := feed.fingerprint) is None:  # once: it reads all data
-        raise ValueError("checkpoint: needs data that can be read again: an array or files. Leave it out.")
-    if not isinstance(arguments.random_state, numbers.Integral):
-        raise ValueError(f"checkpoint: needs an integer random_state, but {arguments.random_state!r} was given.")
-    written, own_networks = written_arguments(arguments)
-    for name in ("max_epochs", "progress"):
-        del written[name]
-    written |= {name: value for name, value in FORMER_DEFAULTS.items() if written[name] == SETTINGS[name].default}
-    for name in NEW_ARGUMENTS:  # checkpoints of earlier versions do not have them
-        if written[name] == SETTINGS[name].default:
-            del written[name]
-    own = {name: network_fingerprint(getattr(arguments, name)) for name in own_networks}
-    if not isinstance(arguments.optimizer, str):
-        own["optimizer"] = optimizer_fingerprint(arguments.optimizer)
-    return Checkpoints(folder, {"arguments": written, "own parts": own, "data": fingerprint}, every)

@@ -14,8 +14,9 @@ from aevb.fitted.model import seed_of
 from aevb.learners import learner_kind
 from aevb.settings import Arguments
 from aevb.training import Resident, Trained
+from aevb.vae.checkpoints import checkpoints_for
 from aevb.vae.checks import check_feed, check_held_out
-from aevb.vae.fitting import Fitting, Keys, checkpoints_for, format_of, show_columns
+from aevb.vae.fitting import Fitting, Keys, format_of, show_columns
 
 NAME_ITS_KIND = (
     'To learn one, give its kind: likelihood={"name": "categorical"}. With the kind "drop" it is left out without this '

@@ -22,7 +22,8 @@ from aevb.training.buckets import Bucket, Bucketed, buckets_of, training_buckets
 from aevb.training.budget import AUTO, Budget, budget_for
 from aevb.training.checkpoint import Checkpoints
 from aevb.training.evaluation import Batches, SeveralBatches
-from aevb.vae.fitting import Keys, checkpoints_for, notes_of
+from aevb.vae.checkpoints import checkpoints_for, notes_of
+from aevb.vae.fitting import Keys
 
 BATCH_SIZES = 16, 64  # smallest and largest
 JUDGED_AT_ONCE, STEPS_JUDGED_AT_ONCE = 16, 16_384  # held-out sequences, and their steps

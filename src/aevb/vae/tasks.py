@@ -107,12 +107,13 @@ class TaskMethods(ScoreMethods):
         self._refuse_given("super_resolve")
         self._check_matrix("super_resolve")
         check_options("super_resolve", options, sampling_options, NUM_MODELS)
-        X = read_array(X_low, "X_low")
+        given = self.model_.matrix.as_given
+        X = read_array(X_low if np.ndim(X_low) < 3 else np.reshape(X_low, (len(X_low), -1)), "X_low")
         check_rows(X, None, name="X_low")
         options |= {"num_draws": num_draws, "random_state": random_state, "progress": self._shows_progress}
         X = self.model_.matrix.levels(X)
         found = restoration.super_resolve(self.model_, X, factor, image_shape, noise_std=noise_std, **options)
-        return found if num_draws else found.mean
+        return Completion(*map(given, (found.mean, found.std, found.draws))) if num_draws else given(found.mean)
 
     # ---- paths through the latent space ------------------------------------------------------------------------------
 
@@ -129,7 +130,7 @@ class TaskMethods(ScoreMethods):
         check_path_options(num, path)
         rows = [self._check_new_data(_as_row(row, name), name) for name, row in (("start", start), ("end", end))]
         means = latent_space.interpolate(self.model_, np.concatenate(rows), num, path)
-        return self._as_rows(means) if self.model_.is_table else means
+        return self._as_rows(means) if self.model_.is_table else self.model_.matrix.as_given(means)
 
     def traverse(self, X, num=9, *, reach=2.5, row=None) -> Traversal:
         """Vary one latent variable at a time, the most informative first, and decode.
@@ -151,8 +152,9 @@ class TaskMethods(ScoreMethods):
         X = self._check_new_data(X)
         row = None if row is None else self._check_new_data(_as_row(row, "row"), "row")
         found = latent_space.traverse(self.model_, X, num, reach=reach, row=row)
-        is_table = self.model_.is_table
-        return found._replace(means=[self._as_rows(means) for means in found.means]) if is_table else found
+        if self.model_.is_table:
+            return found._replace(means=[self._as_rows(means) for means in found.means])
+        return found._replace(means=self.model_.matrix.as_given(found.means))
 
     def manifold(self, size=20):
         """Return the decoder's means at size x size points of the latent plane, equally likely under the prior N(0, I).
@@ -166,7 +168,7 @@ class TaskMethods(ScoreMethods):
         self._refuse_given("manifold")
         check_parameter("size", size, kind=int, low=1)
         means = latent_space.manifold(self.model_, size)
-        return self._as_rows(means) if self.model_.is_table else means
+        return self._as_rows(means) if self.model_.is_table else self.model_.matrix.as_given(means)
 
     # ---- anomalies ---------------------------------------------------------------------------------------------------
 
@@ -222,7 +224,8 @@ class TaskMethods(ScoreMethods):
         if self.model_.is_table:
             std = self.model_.format.std_in_units(found.std)
             return Completion(mean, std, [self._as_rows(draw, given, **options) for draw in found.draws])
-        return Completion(mean, as_output(self, found.std, given), found.draws)
+        as_given = self.model_.matrix.as_given
+        return Completion(mean, as_output(self, found.std, given, as_given), as_given(found.draws))
 
 
 def _as_row(row, name):
