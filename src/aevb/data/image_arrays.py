@@ -48,7 +48,7 @@ def flat_images(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
     return _levels(images, name).reshape(len(images), -1)
 
 
-def _as_images(X, name):
+def _as_images(X: Any, name):
     """Return X as an array with three or four axes, if it is one, or a list of pictures; None otherwise."""
     if isinstance(X, list | tuple) and X and all(np.ndim(image) in (2, 3) for image in X[:2]):
         sizes = [np.shape(image) for image in X]
@@ -59,7 +59,8 @@ def _as_images(X, name):
                     "Resize all images to one size."
                 )
         X = np.stack([np.asarray(image) for image in X])
-    if len(getattr(X, "shape", ())) not in (3, 4) or not hasattr(X, "dtype") or 0 in X.shape:
+    shape = getattr(X, "shape", ())
+    if len(shape) not in (3, 4) or not hasattr(X, "dtype") or 0 in shape:
         return None
     images = np.asarray(X)
     if images.ndim == 4 and images.shape[1] <= FEW_CHANNELS < images.shape[3]:
