@@ -5,12 +5,13 @@ Averages are compared within 5 standard errors, so that each comparison fails by
 
 from functools import cache
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from aevb.estimators import importance, score_function, sgvb_a, sgvb_b
+from aevb.estimators import importance, importance_dreg, samples, score_function, sgvb_a, sgvb_b, sgvb_stl
 from aevb.models import join, split, standard_models
 from aevb.networks import initialize
 
@@ -46,11 +47,11 @@ def as_function_of_parameters(estimator, models, x):
 
 
 @cache
-def draw_gradients(estimator, likelihood, num_draws):
-    """Gradients at independent draws of the noise, L = 1: for theta and for phi, one row per draw."""
+def draw_gradients(estimator, likelihood, num_draws, num_samples=1):
+    """Gradients at independent draws of the noise: for theta and for phi, one row per draw."""
     models, x = make_models(likelihood)
     bound, vector, theta, phi = as_function_of_parameters(estimator, models, x)
-    noise = jax.random.normal(jax.random.key(1), (num_draws, 1, LATENT_DIM))
+    noise = jax.random.normal(jax.random.key(1), (num_draws, num_samples, LATENT_DIM))
     gradients = np.asarray(jax.jit(jax.vmap(jax.grad(bound), (None, 0)))(vector, noise))
     return gradients[:, theta], gradients[:, phi]
 
@@ -110,3 +111,73 @@ def test_variances_are_ordered_as_the_paper_says(likelihood, score_to_a, a_to_b)
     )
     assert score > score_to_a * a
     assert a > a_to_b * b
+
+
+PLAIN = {sgvb_stl: (sgvb_a, 1), importance_dreg: (importance, 5)}  # the same bound with its ordinary gradient, and L
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("estimator", PLAIN)
+@pytest.mark.parametrize("likelihood", [pytest.param("bernoulli", marks=pytest.mark.slow), "gaussian"])
+def test_gradients_of_less_variance_have_the_ordinary_value_and_expectation(estimator, likelihood):
+    plain, num_samples = PLAIN[estimator]
+    models, x = make_models(likelihood)
+    epsilon = jax.random.normal(jax.random.key(1), (num_samples, LATENT_DIM))
+    np.testing.assert_allclose(*(jax.jit(f)(*models, x, epsilon) for f in (estimator, plain)), rtol=1e-12)
+    theta, phi = draw_gradients(estimator, likelihood, 20_000, num_samples)
+    plain_theta, plain_phi = draw_gradients(plain, likelihood, 20_000, num_samples)
+    np.testing.assert_allclose(theta, plain_theta, rtol=1e-7, atol=1e-9)  # for theta it is the same estimator
+    difference = phi - plain_phi  # at the same noise
+    assert (np.abs(difference.mean(0)) <= 5 * difference.std(0) / np.sqrt(len(phi)) + 1e-12).all()
+    assert np.abs(difference).max() > 0.01
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("estimator", PLAIN)
+def test_gradients_have_no_variance_at_the_exact_posterior(estimator, linear_gaussian):
+    """Roeder et al. (2017), section 4; the ordinary gradient varies there."""
+    models, x = linear_gaussian
+    plain, _ = PLAIN[estimator]
+    noise = jax.random.normal(jax.random.key(1), (100, 5, LATENT_DIM))
+    for function, is_zero in ((estimator, True), (plain, False)):
+        bound, vector, _, phi = as_function_of_parameters(function, models, x)
+        gradients = np.asarray(jax.jit(jax.vmap(jax.grad(bound), (None, 0)))(vector, noise))[:, phi]
+        assert (np.abs(gradients).max() < 1e-9) == is_zero
+
+
+@pytest.fixture(scope="module")
+def linear_gaussian():
+    """A model with p(x|z) = N(Wz, s^2 I) and a q(z|x) that is the exact posterior, with W orthogonal."""
+    parts = split(standard_models(DATA_DIM, LATENT_DIM, (), "gaussian"))
+    generative, recognition = join(*parts)
+    W = np.linalg.qr(np.random.Generator(np.random.PCG64(0)).normal(size=(DATA_DIM, LATENT_DIM)))[0]
+    variance = 0.5
+
+    def set_layer(model, weight, log_variance):
+        def layer(model):
+            network = getattr(model, "decoder", None) or model.encoder
+            return network.network.layers[0].weight, network.network.layers[0].bias
+
+        zeros = np.zeros_like(weight)
+        bias = np.concatenate([np.zeros(len(weight)), np.full(len(weight), log_variance)])
+        return eqx.tree_at(layer, model, (np.concatenate([weight, zeros]), bias))
+
+    generative = set_layer(generative, W, np.log(variance))
+    recognition = set_layer(recognition, W.T / (1 + variance), np.log(variance / (1 + variance)))
+    return (generative, recognition), np.array([1.0, -0.5, 0.3, 2.0])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("estimator", [importance, importance_dreg])
+@pytest.mark.parametrize("num_samples", [7, pytest.param(6, marks=pytest.mark.slow)])
+def test_chunks_of_samples_give_the_same_value_and_gradient(estimator, num_samples, monkeypatch):
+    models, x = make_models("bernoulli")
+    bound, vector, *_ = as_function_of_parameters(estimator, models, x)
+    epsilon = jax.random.normal(jax.random.key(1), (num_samples, LATENT_DIM))
+    value, gradient = jax.jit(jax.value_and_grad(bound))(vector, epsilon)
+    monkeypatch.setattr(samples, "CHUNK", 2)
+    program = jax.jit(jax.value_and_grad(lambda *arguments: bound(*arguments)))
+    assert "while" in program.lower(vector, epsilon).as_text()  # there is a loop over chunks
+    again, of_chunks = program(vector, epsilon)
+    np.testing.assert_allclose(again, value, rtol=1e-13)
+    np.testing.assert_allclose(of_chunks, gradient, rtol=1e-11, atol=1e-13)

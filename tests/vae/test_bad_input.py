@@ -398,6 +398,13 @@ CONTRADICTIONS = [
     ({"learner": "full-vb", "estimator": "importance"}, "estimator (learner='full-vb')='importance'"),
     ({"forgetting": 0.1}, "forgetting=0.1 needs optimizer='adagrad'"),
     ({"posterior": "dirichlet", "latent_dim": 1}, "latent_dim=1", "Give 2 or more"),
+    ({"latent_dim": (4, 2), "learner": "mcem"}, "latent_dim=(4, 2)", "learner='aevb'"),
+    ({"latent_dim": (4, 0)}, "latent_dim=0", "at least 1"),
+    ({"latent_dim": (4, 2), "posterior": "gamma"}, "posterior='gamma'", "'gaussian'"),
+    ({"latent_dim": (4, 2), "hidden": ((5,),)}, "hidden=((5,),)", "1 levels", "has 2"),
+    ({"hidden": ((5,), (5,))}, "hidden=((5,), (5,))", "need a hierarchy"),
+    ({"latent_dim": (4, 2), "hierarchy": "top-down"}, "hierarchy", "ladder"),
+    ({"free_bits": 0.5, "estimator": "importance"}, "free_bits=0.5", "sgvb-b"),
     ({"prior": lambda: 3}, "prior: returns a int"),
     ({"encoder": lambda: 3}, "encoder: calling it failed"),
 ]

@@ -75,7 +75,7 @@ def settings(given: dict, config: dict, estimator: str = "VAE") -> dict:
             hint = " It is for sequences, with --time or --sequence." if name in SEQUENCE_OPTIONS else ""
             raise InputError(f"--{name.replace('_', '-')}: {estimator} has no such argument.{hint}")
     defaults = {name: setting.default for name, setting in options.items()}
-    return {name: _value(value) for name, value in {**defaults, **config, **given}.items()}
+    return {name: _value(value, name) for name, value in {**defaults, **config, **given}.items()}
 
 
 def written(values: dict) -> dict:
@@ -95,8 +95,10 @@ def _wholes(_, tokens):
     return tuple(_whole(_, [token]) for token in tokens)
 
 
-def _value(value):
+def _value(value, name):
     value = tuple(value) if isinstance(value, list) else value
+    if name == "latent_dim" and isinstance(value, tuple) and len(value) == 1:  # no hierarchy
+        value = value[0]
     if value == (LINEAR,):
         return ()
     return None if value in (NONE, (NONE,)) else value

@@ -2,7 +2,8 @@
 
 numpyro's distributions under numpyro's own names, the families of the paper's §2.4 that numpyro lacks, and
 `reparameterize`, which splits any of them into noise and a transformation. Structure is a
-distribution too, over a tree of arrays: `Product`, `Chain` and `MarkovChain`; `Columns` is one over the row of a table.
+distribution too, over a tree of arrays: `Product`, `Chain` and `MarkovChain`; `Stack` is a chain as one vector, and
+`Columns` is one over the row of a table.
 """
 
 from numpyro.distributions import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
@@ -27,6 +28,7 @@ from aevb.distributions.quantile_normal import QuantileNormal
 from aevb.distributions.rayleigh import Rayleigh
 from aevb.distributions.reciprocal import Reciprocal
 from aevb.distributions.reparameterization import Reparameterization, reparameterize
+from aevb.distributions.stack import Stack
 from aevb.distributions.tree import TreeDistribution, has_real_support
 from aevb.distributions.triangular import Triangular
 from aevb.distributions.word_counts import WordCounts
@@ -51,6 +53,7 @@ __all__ = [
     "Rayleigh",
     "Reciprocal",
     "Reparameterization",
+    "Stack",
     "TreeDistribution",
     "Triangular",
     "WordCounts",

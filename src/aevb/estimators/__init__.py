@@ -7,16 +7,29 @@ the noise that the recognition model needs. `vmap` extends it to a batch, and `m
 from collections.abc import Callable
 
 from aevb.estimators.full_vb import full_vb_a, full_vb_b
-from aevb.estimators.importance import importance, importance_terms
+from aevb.estimators.importance import importance, importance_dreg, importance_terms
 from aevb.estimators.kl import analytic_kl, has_analytic_kl, kl
 from aevb.estimators.marginal_label import UNWEIGHTED, LabelWeights, beside_label, marginal_label
 from aevb.estimators.minibatch import minibatch
 from aevb.estimators.score_function import score_function, score_function_terms
-from aevb.estimators.sgvb import sgvb_a, sgvb_b, terms_a, terms_b
+from aevb.estimators.sgvb import sgvb_a, sgvb_b, sgvb_stl, terms_a, terms_b, terms_stl
 from aevb.estimators.terms import Terms
 
-ESTIMATORS = {"sgvb-b": sgvb_b, "sgvb-a": sgvb_a, "score-function": score_function, "importance": importance}
-_TERMS: dict[Callable, Callable[..., Terms]] = {sgvb_b: terms_b, sgvb_a: terms_a, score_function: score_function_terms}
+ESTIMATORS = {
+    "sgvb-b": sgvb_b,
+    "sgvb-a": sgvb_a,
+    "sgvb-stl": sgvb_stl,
+    "score-function": score_function,
+    "importance": importance,
+    "importance-dreg": importance_dreg,
+}
+_TERMS: dict[Callable, Callable[..., Terms]] = {
+    sgvb_b: terms_b,
+    sgvb_a: terms_a,
+    sgvb_stl: terms_stl,
+    score_function: score_function_terms,
+}
+_WEIGHTED = (importance, importance_dreg)
 
 
 def with_terms(estimator: Callable) -> Callable[..., Terms]:
@@ -32,6 +45,11 @@ def name_of(estimator: Callable) -> str:
     return next(name for name, known in ESTIMATORS.items() if estimator in (known, _TERMS.get(known)))
 
 
+def is_weighted(estimator: Callable | str) -> bool:
+    """Whether an estimator, or the one of this name, is of an importance-weighted bound, which changes with L."""
+    return (ESTIMATORS.get(estimator) if isinstance(estimator, str) else estimator) in _WEIGHTED
+
+
 __all__ = [
     "ESTIMATORS",
     "UNWEIGHTED",
@@ -43,7 +61,9 @@ __all__ = [
     "full_vb_b",
     "has_analytic_kl",
     "importance",
+    "importance_dreg",
     "importance_terms",
+    "is_weighted",
     "kl",
     "marginal_label",
     "minibatch",
@@ -51,5 +71,6 @@ __all__ = [
     "score_function",
     "sgvb_a",
     "sgvb_b",
+    "sgvb_stl",
     "with_terms",
 ]

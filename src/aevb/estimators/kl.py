@@ -12,7 +12,7 @@ from jax import Array
 from numpyro.distributions import Distribution
 from numpyro.distributions.kl import kl_divergence
 
-from aevb.distributions import Chain, LogScaleNormal, MarkovChain, Product, TreeDistribution
+from aevb.distributions import Chain, LogScaleNormal, MarkovChain, Product, Stack, TreeDistribution
 from aevb.distributions.log_scale_normal import exp_minus_line
 from aevb.estimators.samples import average
 from aevb.models import Datapoint, GenerativeModel, RecognitionModel
@@ -45,28 +45,61 @@ def kl(q: Distribution, p: Distribution, z: Any) -> Array:
 
     Paper: App. B.
     """
+    first, *rest = divergences(q, p, z).values()
+    return sum(rest, first)
+
+
+def divergences(q: Distribution, p: Distribution, z: Any) -> dict[str, Array]:
+    """Return the same for each level of a hierarchy, the one next to the data first; of others there is one level.
+
+    Args:
+        q: Approximate posterior.
+        p: Prior.
+        z: L draws of q.
+    """
+    if isinstance(q, Stack) and isinstance(p, Stack):
+        return average(lambda z: _level_divergences(q, p, z), z)
     if isinstance(q, TreeDistribution) or isinstance(p, TreeDistribution):
-        return average(lambda z: _divergence(q, p, z), z)
-    return analytic_kl(q, p)
+        return {"z": average(lambda z: _divergence(q, p, z), z)}
+    return {"z": analytic_kl(q, p)}
+
+
+def log_ratios(q: Distribution, p: Distribution, z: Any) -> dict[str, Array]:
+    """Return log q(z) - log p(z) of one draw, for each level of a hierarchy as in :func:`divergences`."""
+    if not (isinstance(q, Stack) and isinstance(p, Stack)):
+        return {"z": _log_ratio(q, p, z)}
+    parts = q.parts(z)
+    of_q, of_p = q.chain.at(parts), p.chain.at(parts)
+    return {name: _log_ratio(of_q[name], of_p[name], parts[name]) for name in p.names}
+
+
+def _level_divergences(q, p, z):
+    found = _factor_divergences(q.chain, p.chain, q.parts(z))
+    return {name: found[name] for name in p.names}
 
 
 def _divergence(q, p, z):
     """Return the divergence, or an estimate of it from one draw."""
     if isinstance(q, Product | Chain) and isinstance(p, Product | Chain):
-        if set(q.names) != set(p.names):
-            raise ValueError(f"q(z|x) has the factors {sorted(q.names)}, but p(z) has {sorted(p.names)}.")
-        of_q, of_p = q.at(z), p.at(z)
-        terms = {
-            name: _divergence if p.parents(name) <= q.before(name) else _log_ratio  # p's parents are drawn before
-            for name in q.names
-        }
-        return sum(term(of_q[name], of_p[name], z[name]) for name, term in terms.items())
+        return sum(_factor_divergences(q, p, z).values())
     if isinstance(q, MarkovChain) and isinstance(p, MarkovChain):
         return jnp.sum(q.over_steps(_divergence, z, p))
     try:
         return analytic_kl(q, p)
     except NoClosedFormError:
         return _log_ratio(q, p, z)
+
+
+def _factor_divergences(q, p, z):
+    """Return the divergence of each factor, or an estimate of it from one draw."""
+    if set(q.names) != set(p.names):
+        raise ValueError(f"q(z|x) has the factors {sorted(q.names)}, but p(z) has {sorted(p.names)}.")
+    of_q, of_p = q.at(z), p.at(z)
+    terms = {
+        name: _divergence if p.parents(name) <= q.before(name) else _log_ratio  # p's parents are drawn before
+        for name in q.names
+    }
+    return {name: term(of_q[name], of_p[name], z[name]) for name, term in terms.items()}
 
 
 def _log_ratio(q, p, z):

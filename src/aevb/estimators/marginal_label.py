@@ -52,7 +52,7 @@ def beside_label(estimator: Callable[..., Terms], weights: LabelWeights = UNWEIG
         of_x = estimator(generative, recognition, without_label(x), epsilon)
         log_q = jax.nn.log_softmax(recognition.encoder.labels(x).logits)
         more = weights.classification * jnp.sum(x.given * log_q)
-        reconstruction, kl, _ = (None if term is None else scale * term for term in of_x[1:])
+        reconstruction, kl = (None if term is None else scale * term for term in of_x[1:3])
         return Terms(scale * (of_x.lower_bound + more), reconstruction, kl)
 
     terms.summed = estimator  # pyright: ignore[reportFunctionMemberAccess]
@@ -113,7 +113,7 @@ def marginal_label(estimator: Callable[..., Terms], weights: LabelWeights = UNWE
         learned = classification * jnp.sum(label * log_q)  # 0 if the label is unknown
         value = scale * (bound - divergence + learned + jnp.where(is_known, 0, score))
         at_first = scale * (jnp.sum(lax.stop_gradient(q) * of_labels.lower_bound) + learned)
-        reconstruction, kl, _ = (None if term is None else jnp.sum(q * term) for term in of_labels[1:])
+        reconstruction, kl = (None if term is None else jnp.sum(q * term) for term in of_labels[1:3])
         kl = None if kl is None else scale * (kl + divergence)
         return Terms(value, None if reconstruction is None else scale * reconstruction, kl, at_first)
 

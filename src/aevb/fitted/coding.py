@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 from numpyro.distributions import Distribution
 
 from aevb import tasks
 from aevb.arguments import check_parameter
-from aevb.arrays import num_rows
+from aevb.arrays import num_rows, on_device
 from aevb.fitted.model import FittedModel, given_source
+from aevb.fitted.row_posterior import RowPosterior
 from aevb.models import Conversion, Numbers, has_real_support
 from aevb.tasks.observations import Missing
 from aevb.training import Source, rowwise
@@ -45,6 +47,11 @@ def posterior(model: FittedModel, X: np.ndarray, *, progress: bool = False) -> D
 
     For rows with missing values it is q(z | observed values), see :func:`aevb.tasks.given_observed`.
     """
+    if model.arguments.levels:
+        has_holes = model.with_holes(X).any()
+        recognition = models_given_observed(model, model.recognition)[1] if has_holes else model.recognition
+        x = model.format.store(X)[0] if has_holes else model.source(X).take(np.arange(num_rows(X)))
+        return RowPosterior(recognition, jax.tree.map(on_device, x), model.latent_dim)
 
     def of_complete(X):
         return rowwise(tasks.encode, model.recognition, model.source(X), np.arange(num_rows(X)))
@@ -65,7 +72,7 @@ def models_given_observed(model: FittedModel, recognition: Any, *, searches: boo
         recognition: q(z|x), or None.
         searches: Whether q is found by gradient ascent on the bound of each row; otherwise it is a guess.
     """
-    is_standard = searches and model.arguments.encoder is None
+    is_standard = searches and model.arguments.encoder is None and not model.arguments.levels
     family = (model.arguments.posterior, model.latent_dim) if is_standard else None
     return tasks.given_observed(model.generative, recognition, family, model.bound)
 

@@ -40,7 +40,10 @@ from aevb.models import (
     assemble_table,
     check_models,
     form_of,
+    initialized_levels,
     split,
+    tied,
+    untied,
     with_classifier,
     with_labels,
 )
@@ -50,7 +53,7 @@ from aevb.settings import Arguments
 from aevb.training.budget import AUTO, SMALL, prior_precision
 
 ANNEALING = 2000  # steps, for tables, for a second start, and for labels of many rows
-CAN_ANNEAL = (AUTO, "sgvb-a", "sgvb-b", "importance")
+CAN_ANNEAL = (AUTO, "sgvb-a", "sgvb-b", "sgvb-stl", "importance")
 FEW_ROWS = 20_000  # up to which a table is learned by the importance-weighted bound, and labels without annealing
 
 
@@ -76,7 +79,7 @@ class Design:
         arguments: The arguments of the estimator.
         likelihood: A key of :data:`aevb.models.LIKELIHOODS`.
         data_dim: D.
-        latent_dim: J.
+        latent_dim: J, of all levels.
         units: Means and standard deviations of the columns as they are read, (D,) each; None if they are not used.
         columns: (D,), what is known of each column of a table; empty if one family serves all.
         has_missing: Whether rows of a table have missing entries.
@@ -146,6 +149,11 @@ class Design:
         return self.arguments.hidden_for(is_table=bool(self.columns))
 
     @property
+    def levels(self) -> tuple[int, ...]:
+        """The number of latent variables of each level, of a hierarchy the one next to the data first."""
+        return self.arguments.levels or (self.latent_dim,)
+
+    @property
     def kind(self) -> type[Ascent]:
         """The class of the learner."""
         return learner_kind(self.arguments.learner, self.arguments.amortized)
@@ -165,10 +173,10 @@ class Design:
         }
         init = "glorot" if a.init == AUTO else a.init
         if self.columns:
-            shape = self.latent_dim, self.hidden, a.activation, a.posterior, self.has_missing, a.network
+            shape = self.levels[0], self.hidden, a.activation, a.posterior, self.has_missing, a.network
             models: tuple[Any, Any] = assemble_table(self.columns, shape, init, key, **own)
         else:
-            sizes = self.data_dim, self.latent_dim, self.hidden
+            sizes = self.data_dim, self.levels[0], self.hidden
             network = NetworkKind(a.network, self.image_shape)
             models = assemble(sizes, self.likelihood, a.activation, self.units, init, key, network=network, **own)
         if self.labels is not None and not self.labels.are_modeled:
@@ -178,13 +186,22 @@ class Design:
         if rows is not None:
             models = start_linear(models, np.asarray(rows), weights, **self._start_options)
         if a.prior in PRIORS and form_of(models[0].prior) is None:
-            models = GenerativeModel(PRIORS[a.prior](self.latent_dim), models[0].decoder), models[1]
+            models = GenerativeModel(PRIORS[a.prior](self.levels[-1]), models[0].decoder), models[1]
+        if len(self.levels) > 1:
+            models = self._with_levels(models, init, jax.random.fold_in(key, 2))
         return self.kind.prepare(*models, a.posterior, self.latent_dim)
+
+    def _with_levels(self, models, init, key):
+        """Return the models with the levels above the first, and its prior as that of the last level."""
+        a, hidden = self.arguments, self.arguments.hidden_between(is_table=bool(self.columns))
+        top = models[0].prior if form_of(models[0].prior) is not None else None
+        options = {"posterior": a.posterior, "hierarchy": a.hierarchy, "top": top}
+        return tied(initialized_levels(models, (self.levels, hidden, a.activation), init, key, **options))
 
     @property
     def _own_prior(self):
         """The prior that the models start with, if it is not the standard one."""
-        return self.arguments.own_prior if self.prior_form is None else self.prior_form.build(self.latent_dim)
+        return self.arguments.own_prior if self.prior_form is None else self.prior_form.build(self.levels[-1])
 
     @property
     def _start_options(self) -> dict[str, Any]:
@@ -228,13 +245,14 @@ class Design:
             estimator = self.labels.learned_by(with_terms(estimator))
         steps = self.annealing(num_data)
         learner = self.kind(
-            skeleton=split(models).skeleton,
+            skeleton=split(untied(models)).skeleton,
             num_data=1 if num_data is None else num_data,
             estimator=estimator,
             num_samples=a.num_samples_for(name),
             optimizer=optimizer_of(a),
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=self.is_standardized),
             **({"annealing": steps} if steps else {}),
+            **({"free_bits": float(bits)} if (bits := a.option("free_bits", 0)) else {}),
         )
         return learner, learner.init(models, learning_rate or 0.0, key)
 

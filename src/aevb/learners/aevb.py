@@ -32,12 +32,15 @@ class AEVB(Ascent):
             sentences from a continuous space", 2016, section 3.1), and that of the importance-weighted bound likewise,
             the rest being the average of log p(x|z), or what the estimator maximizes `at_first`, see
             :class:`~aevb.estimators.Terms`; reports are always of the bound itself. 0 for none.
+        free_bits: Nats of each level's KL term, averaged over the minibatch, that the objective does not count (Kingma
+            et al., "Improving variational inference with inverse autoregressive flow", 2016, eq. 15). 0 for none.
 
     Paper: Algorithm 1, §2.3, §5.
     Deviates: the objective is divided by N, so that a learning rate means the same for small and large data sets.
     """
 
     annealing: int = 0
+    free_bits: float = 0.0
     title: ClassVar[str] = "Auto-Encoding Variational Bayes"
     argument: ClassVar[str] = "learner='aevb'"
     follows_estimator: ClassVar[bool] = True
@@ -71,9 +74,14 @@ class AEVB(Ascent):
             terms = terms_of_data(generative, recognition, batch, noise)
             terms = jax.tree.map(lambda term: term / self.num_data, terms)
             report = Terms(terms.lower_bound) if is_weighted else terms._replace(at_first=None)
-            if not self.annealing:
-                return terms.lower_bound, report
-            return terms.annealed(jnp.minimum(state.memory / self.annealing, 1.0)), report
+            weight = jnp.minimum(state.memory / self.annealing, 1.0) if self.annealing else 1.0
+            objective = terms.annealed(weight) if self.annealing else terms.lower_bound
+            return (objective - weight * self._unused(terms) if self.free_bits else objective), report
 
         after, report = self._ascend(state, objective)
         return (after._replace(memory=state.memory + 1) if self.annealing else after), report
+
+    def _unused(self, terms: Terms) -> Any:
+        """Return the free bits that the levels do not use: with them, a smaller KL term is no gain."""
+        levels: Any = (terms.kl_divergence,) if terms.level_divergences is None else terms.level_divergences
+        return sum(jnp.maximum(self.free_bits - level, 0.0) for level in levels)

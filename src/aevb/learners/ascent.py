@@ -14,7 +14,7 @@ from jax import Array
 from aevb.estimators import ESTIMATORS, sgvb_b
 from aevb.learners.optimizers import OPTIMIZERS, with_weight_decay
 from aevb.learners.protocol import LearnerState, RowBound
-from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split
+from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split, tied, untied
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Ascent(ABC):
     The objective is divided by N, so that a learning rate means the same for small and large data sets.
 
     Args:
-        skeleton: Skeleton of the pair that :meth:`prepare` returns, see :func:`aevb.models.split`.
+        skeleton: Skeleton of the pair that :meth:`prepare` returns, see :func:`aevb.models.split`, without what its
+            parts share, see :func:`aevb.models.untied`.
         num_data: N; the sum of the weights, if rows have weights.
         estimator: Bound of one datapoint, see :mod:`aevb.estimators`.
         num_samples: L.
@@ -83,7 +84,7 @@ class Ascent(ABC):
 
     def init(self, models: tuple, learning_rate: float, key: Array) -> LearnerState:
         """Return the initial state for a prepared pair; the key is for :meth:`start_memory`."""
-        return start(split(models), self._map_optimizer(), learning_rate, self.start_memory(models, key))
+        return start(split(untied(models)), self._map_optimizer(), learning_rate, self.start_memory(models, key))
 
     def log_parameter_prior(self, state: LearnerState) -> Array | float:
         """Return the prior's log density up to a constant, or minus the KL divergence of a posterior over weights.
@@ -100,7 +101,7 @@ class Ascent(ABC):
 
     def _pair(self, state: LearnerState, parameters: Any = None) -> tuple:
         """Return the pair with the parameters of the state, or with those given."""
-        return join(state.parameters if parameters is None else parameters, state.constants, self.skeleton)
+        return tied(join(state.parameters if parameters is None else parameters, state.constants, self.skeleton))
 
     def _ascend(self, state: LearnerState, objective: Callable):
         """Move along the gradient of an objective, and of the prior on the parameters; see :func:`ascend`."""

@@ -28,12 +28,14 @@ from aevb.models.families import (
 from aevb.models.flat import flattened
 from aevb.models.formats import Format, MatrixFormat, TreeFormat
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel
+from aevb.models.hierarchy import HIERARCHIES, LADDER, initialized_levels, with_levels
 from aevb.models.labels import FeatureEncoder, LabelEncoder, LabelModel, LabelNetwork, with_classifier, with_labels
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
 from aevb.models.priors import PRIOR_NAMES, PRIORS, STANDARD, MixturePrior, PriorForm, form_of, mixture_prior
 from aevb.models.recognition import RecognitionModel
 from aevb.models.sequence import RECOGNITIONS, SequenceShape, sequence_models, start_sequence_models
+from aevb.models.sharing import tied, untied
 from aevb.models.sparse_rows import SparseRows, is_sparse
 from aevb.models.standard import standard_models
 from aevb.models.table import TableDecoder, TableEncoder, table_models
@@ -47,6 +49,8 @@ from aevb.models.weights import BayesianGenerativeModel
 __all__ = [
     "CUSTOM",
     "FAMILIES",
+    "HIERARCHIES",
+    "LADDER",
     "LIKELIHOODS",
     "NAMED_LIKELIHOODS",
     "NOTHING_GIVEN",
@@ -113,6 +117,7 @@ __all__ = [
     "flattened",
     "form_of",
     "has_real_support",
+    "initialized_levels",
     "is_sparse",
     "join",
     "mixture_prior",
@@ -123,8 +128,11 @@ __all__ = [
     "standard_normal",
     "start_sequence_models",
     "table_models",
+    "tied",
+    "untied",
     "unused_variables",
     "with_classifier",
     "with_covariates",
     "with_labels",
+    "with_levels",
 ]

@@ -106,4 +106,5 @@ def form_of(prior: Any) -> PriorForm | None:
         >>> form_of(mixture_prior(2, 3))
         PriorForm(name='mixture', size=3)
     """
+    prior = getattr(prior, "top", prior)  # of a hierarchy
     return PriorForm(MIXTURE, prior.shifts.shape[0]) if isinstance(prior, MixturePrior) else None

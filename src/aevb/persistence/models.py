@@ -11,7 +11,7 @@ from aevb.arrays import filled, on_device
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import Design, initial_learning_rate
 from aevb.fitted.sequence_design import SequenceDesign
-from aevb.models import LIKELIHOODS, TABLE, PriorForm, join, named_leaves, split
+from aevb.models import LIKELIHOODS, TABLE, PriorForm, join, named_leaves, split, untied
 from aevb.persistence.description import FORMATS, ModelFileError, checked_document, describe
 from aevb.persistence.folder import blaming, checked_folder, read_folder, write_folder
 from aevb.settings import ESTIMATOR_SETTINGS, OWN_PARTS, SETTINGS, Arguments
@@ -54,7 +54,7 @@ def save_model(model: FittedModel, folder, *, optimizer_state: Any = (), estimat
 
 
 def _arrays(model, optimizer_state):
-    parameters, constants, _ = split((model.generative, model.encoder))
+    parameters, constants, _ = split(untied((model.generative, model.encoder)))
     parts = {"parameters": parameters, "constants": constants, "optimizer": optimizer_state}
     return {name: np.asarray(leaf) for name, leaf in named_leaves(parts)}
 
@@ -144,8 +144,9 @@ def _check_own(own, optimizer, document):
 
 def _arguments(document, own, optimizer):
     given = {**document["arguments"], **{name: part for name, part in own.items() if part is not None}}
-    if isinstance(given["hidden"], list):
-        given["hidden"] = tuple(given["hidden"])
+    for name in ("hidden", "latent_dim"):
+        if isinstance(given.get(name), list):
+            given[name] = tuple(tuple(item) if isinstance(item, list) else item for item in given[name])
     if document["own_optimizer"]:
         given["optimizer"] = optimizer or "adam"
     return Arguments(**given)

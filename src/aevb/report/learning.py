@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from aevb.estimators import is_weighted
 from aevb.fitted import fitted_model
 from aevb.report.canvas import COLOURS, INK, RULE, new_figure, plot_axes, save, write_title
 
@@ -55,7 +56,7 @@ def learning_curve(vae: Any, path, datapoint: str = "row") -> Path:
 def _title(model, column):
     if column == "log_joint":
         return "log p(x, z) during training"
-    if getattr(model, "estimator_", None) == "importance":
+    if is_weighted(getattr(model, "estimator_", "")):
         return f"Importance-weighted bound (L = {model.num_samples}) during training"
     return "Lower bound during training"
 

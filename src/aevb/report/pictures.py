@@ -9,6 +9,7 @@ from aevb.data.label_data import LabelData
 from aevb.data.labels import label_kind
 from aevb.data.run_data import RunData
 from aevb.data.series import SequenceData
+from aevb.estimators import is_weighted
 from aevb.explorer.active import active_latents
 from aevb.fitted import FittedModel
 from aevb.inference.diagnostics import THRESHOLD
@@ -130,7 +131,7 @@ def _learning_words(model, run_data):
             "The lower bound during training. The training curve includes the cost of the weights, "
             "KL(q(θ) ‖ p(θ)) / N; the held-out curve does not." + overfitting
         )
-    if model.estimator == "importance":
+    if is_weighted(model.estimator):
         num_samples = model.num_samples
         return (
             f"The importance-weighted bound with {num_samples} sample{'s' * (num_samples != 1)} of z per row, "

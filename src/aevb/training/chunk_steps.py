@@ -8,6 +8,8 @@ import jax
 import numpy as np
 from jax import lax
 
+from aevb.estimators.samples import CHUNK
+
 COMPILER_OPTIONS = {
     # Saves a copy of each large weight matrix in every step of the scan (seen in the compiled program).
     "xla_cpu_copy_insertion_use_region_analysis": True,
@@ -21,14 +23,22 @@ def chunk_steps(state, source, rows, order, noise_key, number, *, learner, plan)
     """Return the stacked inputs of a chunk's steps, and the function of a state and the inputs of one step.
 
     `rows` are the indices of the training rows in the source; `order` is the order in which they are visited. Noise for
-    all steps is drawn at once.
+    all steps is drawn at once, which is faster; with many samples per row each step draws its own, which needs less
+    memory.
     """
     steps, size = plan.num_steps, plan.batch_size
     first = number % plan.num_chunks * plan.samples_per_chunk
     places = lax.dynamic_slice(order, (first,), (plan.samples_per_chunk,)).reshape(steps, size)
     key = jax.random.fold_in(noise_key, number)
-    noise = learner.draw_noise(state, key, source.read(0), (steps, size))
+    noise = jax.random.split(key, steps)
+    if not draws_in_step(learner):
+        noise = learner.draw_noise(state, key, source.read(0), (steps, size))
     return (places, noise, source.keys(key, steps)), step_on(source, rows, learner)
+
+
+def draws_in_step(learner) -> bool:
+    """Whether each step draws its own noise."""
+    return getattr(learner, "num_samples", 1) > CHUNK
 
 
 def step_on(source, rows, learner) -> Callable:
@@ -36,6 +46,9 @@ def step_on(source, rows, learner) -> Callable:
 
     def step(state, inputs):
         places, noise, key = inputs
+        if draws_in_step(learner):
+            shape = 1, len(places)
+            noise = jax.tree.map(lambda n: n[0], learner.draw_noise(state, noise, source.read(0), shape))
         return learner.step(state, source.draw(rows[places], key), noise, places)
 
     return step

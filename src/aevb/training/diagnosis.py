@@ -107,7 +107,7 @@ def _terms(learner, state, source, rows):
     bound = bound_terms(generative, recognition, *data, learner.row_bound.estimator)
     # For a bound without these terms, use those of estimator A.
     parts = bound if bound.reconstruction is not None else bound_terms(generative, recognition, *data, sgvb_a)
-    terms |= parts._asdict() | {"lower_bound": bound.lower_bound}
+    terms |= entries(parts) | {"lower_bound": bound.lower_bound}
     if learner.needs_encoder:  # otherwise q(z) is found by gradient ascent
         terms["posterior"] = rowwise(_size_of_draw, recognition, *data)
     return terms

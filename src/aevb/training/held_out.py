@@ -2,7 +2,7 @@
 
 from jax import Array
 
-from aevb.estimators import Terms, importance
+from aevb.estimators import Terms, is_weighted
 from aevb.training.evaluation import Batches, SeveralBatches, bound_terms_of_batches
 from aevb.training.reports import entries
 from aevb.training.weights import weighted_mean
@@ -19,6 +19,6 @@ def judge(learner, held_out: Batches | SeveralBatches, key: Array, state) -> dic
 def held_out_terms(learner, held_out: Batches | SeveralBatches, key: Array, state) -> Terms:
     """Return the bound of each held-out row and its terms, (n,); few rows get more draws of z, to reduce the noise."""
     estimator, num_samples = learner.row_bound
-    if estimator is not importance:  # for which the number of draws is part of the bound
+    if not is_weighted(estimator):  # for which the number of draws is part of the bound
         num_samples = max(num_samples, min(MAX_DRAWS, -(-JUDGED_DRAWS // held_out.num_rows)))
     return bound_terms_of_batches(learner.models(state), held_out, key, estimator, num_samples)

@@ -8,8 +8,14 @@ import numpy as np
 
 
 def entries(report) -> dict[str, Any]:
-    """Return the entries of a report by name; a bound may have no terms."""
-    return {name: values for name, values in report._asdict().items() if values is not None}
+    """Return the entries of a report by name; a bound may have no terms, and those of levels have numbers."""
+    found = {}
+    for name, values in report._asdict().items():
+        if isinstance(values, tuple):  # one for each level of a hierarchy
+            found |= {f"kl_divergence_{number}": value for number, value in enumerate(values, 1)}
+        elif values is not None:
+            found[name] = values
+    return found
 
 
 def averages(reports) -> dict[str, float]:

@@ -14,9 +14,14 @@ from aevb.errors import WrongTypeError, shown
 from aevb.files import check_folder
 from aevb.fitted.design import can_anneal
 from aevb.learners import Ascent, learner_kind
-from aevb.models import POSTERIORS, check_real_support
+from aevb.models import LADDER, POSTERIORS, check_real_support
 from aevb.settings import SETTINGS, Arguments, Setting
+from aevb.settings.arguments import are_nested
 from aevb.training.budget import AUTO
+
+HAS_KL_TERM = (AUTO, "sgvb-a", "sgvb-b", "sgvb-stl")
+# The families of q(z|x) that can have several levels, all of them over all real numbers, as p is.
+LEVEL_POSTERIORS = {"bottom-up": ("gaussian", "full-gaussian", "flow"), LADDER: ("gaussian",)}
 
 
 def check_checkpoint(folder, seconds) -> None:
@@ -53,18 +58,56 @@ def check_settings(arguments: Arguments, settings: Mapping[str, Setting] = SETTI
     if arguments.option("kl_annealing", AUTO) not in (AUTO, 0) and not can_anneal(arguments, kind):
         raise ValueError(
             f"kl_annealing={arguments.kl_annealing}: needs learner='aevb', amortized=True and an estimator whose "
-            "objective has a KL term: 'sgvb-a', 'sgvb-b' or 'importance'. Use these, or leave it out."
+            "objective has a KL term: 'sgvb-a', 'sgvb-b', 'sgvb-stl' or 'importance'. Use these, or leave it out."
         )
     shape = arguments.option("image_shape", None)
     if shape is not None and (np.ndim(shape) != 1 or len(shape) not in (2, 3)):
         raise ValueError(f"image_shape={shown(shape)}: give (height, width) or (height, width, channels).")
     if arguments.latent_dim == AUTO:
         _check_search(arguments, kind)
+    if hasattr(arguments.latent_dim, "__len__") and not isinstance(arguments.latent_dim, str):
+        _check_levels(arguments, kind)
+    elif settings is SETTINGS and arguments.hidden is not None and are_nested(arguments.hidden):
+        raise ValueError(
+            f"hidden={shown(arguments.hidden)}: widths level by level need a hierarchy, such as latent_dim=(100, 50). "
+            "Give numbers, such as (200, 200)."
+        )
+    if arguments.option("free_bits", 0) and not (kind.can_anneal and arguments.estimator in HAS_KL_TERM):
+        raise ValueError(
+            f"free_bits={arguments.free_bits}: needs learner='aevb', amortized=True and an estimator with a KL term: "
+            f"{', '.join(map(repr, HAS_KL_TERM))}. Use these, or leave it at 0."
+        )
     if arguments.conditional:
         _check_conditional(arguments, kind)
     if arguments.encoder is not None and not kind.needs_encoder:
         raise ValueError(
             f"encoder: {kind.argument} does not use one. Leave it out, or set learner='aevb' and amortized=True."
+        )
+
+
+def _check_levels(arguments, kind):
+    """Refuse settings with which a hierarchy cannot be learned."""
+    levels = f"latent_dim={shown(arguments.latent_dim)}"
+    if len(arguments.latent_dim) < 2:
+        raise ValueError(f"{levels}: a hierarchy has at least two levels. Give a number, or several.")
+    if not kind.can_anneal:
+        raise ValueError(f"{levels}: a hierarchy needs learner='aevb' and amortized=True. Use these, or give a number.")
+    for name in arguments.own_parts:
+        raise ValueError(f"{levels}: not available with your own {name}. Leave it out, or give a number.")
+    if arguments.likelihood == "multinomial":
+        raise ValueError(f"{levels}: not available for likelihood='multinomial', whose decoder is linear.")
+    if arguments.option("conditional_prior", False):
+        raise ValueError(f"{levels}: not available with conditional_prior=True. Leave it out, or give a number.")
+    families = LEVEL_POSTERIORS[arguments.hierarchy]
+    if arguments.posterior not in families:
+        raise ValueError(
+            f"posterior={arguments.posterior!r}: with hierarchy={arguments.hierarchy!r} use "
+            f"{' or '.join(map(repr, families))}."
+        )
+    if arguments.hidden is not None and are_nested(arguments.hidden) and len(arguments.hidden) != len(arguments.levels):
+        raise ValueError(
+            f"hidden={shown(arguments.hidden)}: has widths for {len(arguments.hidden)} levels, but {levels} has "
+            f"{len(arguments.levels)}. Give as many, or widths of the first level only."
         )
 
 
@@ -108,7 +151,7 @@ def _check_value(name: str, setting: Setting, value) -> None:
     """Refuse a value that the setting does not allow."""
     if setting.kind is None or (value is None and setting.default is None):
         return
-    for item in np.ravel(np.asarray(value, dtype=object)).tolist() if setting.several else [value]:
+    for item in _items(value) if setting.several else [value]:
         if setting.kind is bool:
             if not isinstance(item, bool | np.bool_):
                 raise ValueError(f"{name}={shown(item)} must be True or False.")
@@ -117,6 +160,13 @@ def _check_value(name: str, setting: Setting, value) -> None:
         else:
             limits = {limit: getattr(setting, limit) for limit in ("low", "high", "above", "largest")}
             check_parameter(name, item, choices=setting.choices, kind=setting.kind, **limits)
+
+
+def _items(value):
+    """Return the values that a sequence, or a sequence of sequences, consists of; or the one value."""
+    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__") or not getattr(value, "ndim", 1):
+        return [value]
+    return [item for part in value for item in _items(part)]
 
 
 def _names(registry):

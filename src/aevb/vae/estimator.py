@@ -85,6 +85,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         self,
         latent_dim=None,
         *,
+        hierarchy="ladder",
         likelihood="auto",
         missing="ignored",
         conditional=False,
@@ -98,6 +99,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         estimator="auto",
         num_samples=1,
         kl_annealing="auto",
+        free_bits=0.0,
         batch_size="auto",
         optimizer="adam",
         learning_rate=None,
@@ -114,6 +116,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         progress=True,
     ):
         self.latent_dim = latent_dim
+        self.hierarchy = hierarchy
         self.likelihood = likelihood
         self.missing = missing
         self.conditional = conditional
@@ -127,6 +130,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         self.estimator = estimator
         self.num_samples = num_samples
         self.kl_annealing = kl_annealing
+        self.free_bits = free_bits
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate = learning_rate

@@ -170,7 +170,9 @@ class Fitting:
         a, design = self.arguments, self._design(latent_dim, prior_form)
         source, numbers, weights = feed.first()
         has_units = design.units is not None and design.is_standardized
-        is_linear = linear and a.init == AUTO and has_units and a.optimizer != "sgd" and self.given is None
+        is_linear = (
+            linear and a.init == AUTO and has_units and a.optimizer != "sgd" and self.given is None and not a.levels
+        )
         rows = source.take(numbers[:LINEAR_ROWS]) if is_linear else None
         some = None if weights is None else weights[:LINEAR_ROWS]
         models = design.checked_models(self.keys.init if init is None else init, rows, some)
