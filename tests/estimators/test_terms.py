@@ -44,4 +44,4 @@ def test_a_bound_that_is_not_a_difference_of_two_terms_has_none():
     arguments = *models, X.astype(np.float32), EPSILON.astype(np.float32)
     bound, *terms = jax.jit(with_terms(ESTIMATORS["importance"]))(*arguments)
     assert bound == jax.jit(ESTIMATORS["importance"])(*arguments)
-    assert terms == [None, None, None]
+    assert set(terms) == {None}

@@ -83,6 +83,6 @@ class WakeSleep(EncoderAscent):
             dream = Datapoint.of(x).with_values(dream)  # with the same missing entries as x
             reconstruction, log_prior = generative.log_likelihood(x, z), generative.latent_distribution(x).log_prob(z)
             sleep = jnp.asarray(recognition(dream).log_prob(cause))
-            return reconstruction + log_prior + sleep, Terms.of(reconstruction, q.log_prob(z) - log_prior)
+            return reconstruction + log_prior + sleep, Terms.of(reconstruction, {"z": q.log_prob(z) - log_prior})
 
         return average(one_sample, noise.wake, noise.sleep)
