@@ -97,8 +97,10 @@ def _wholes(_, tokens):
 
 def _value(value, name):
     value = tuple(value) if isinstance(value, list) else value
-    if name == "latent_dim" and isinstance(value, tuple) and len(value) == 1:  # no hierarchy
-        value = value[0]
+    if name == "latent_dim" and isinstance(value, tuple) and len(value) < 2:  # no hierarchy
+        if not value:
+            raise InputError("--latent-dim requires an argument: a number, or several for a hierarchy.")
+        (value,) = value
     if value == (LINEAR,):
         return ()
     return None if value in (NONE, (NONE,)) else value
