@@ -1,11 +1,15 @@
 """`VAE(conditional=True)`: labels, numbers and tables of covariates, and what is refused."""
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
 
 from aevb import VAE, load
+from aevb.models import Column, Covariates, Given, assemble
+from aevb.models.covariates import network_of
 
+KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(3, size=300)
 ROWS = (RNG.random((300, 8)) < np.where(np.arange(8) % 3 == LABELS[:, None], 0.9, 0.1)).astype(float)
@@ -27,7 +31,17 @@ def test_rows_are_drawn_for_the_label_asked_for(fitted):
 @pytest.mark.thorough
 def test_the_bound_falls_for_a_wrong_label(fitted):
     assert fitted.score(ROWS, LABELS) > fitted.score(ROWS, (LABELS + 1) % 3) + 1
-    assert fitted.log_likelihood(ROWS[:5], LABELS[:5], num_samples=50).values.shape == (5,)
+    assert fitted.log_likelihood(ROWS[:5], LABELS[:5], num_samples=500).values.shape == (5,)
+
+
+def test_a_label_counts_as_much_as_all_other_inputs_at_first():
+    covariates = Covariates([Column("age", "gaussian"), Column("digit", "categorical", num_levels=3)])
+    given = Given(covariates.size, indicators=covariates.indicators)
+    generative, recognition = assemble((784, 20, (400,)), "bernoulli", "tanh", None, "glorot", KEY, given=given)
+    for part, others in ((generative.decoder, 20), (recognition.encoder, 784)):
+        variances = np.var(network_of(part).layers[0].weight, axis=0)  # of the weights that read each input
+        np.testing.assert_allclose(variances[-3:].mean(), variances[:others].sum(), rtol=0.1)
+        assert variances[others] < 2 * variances[:others].mean()  # that of a number is one input like others
 
 
 @pytest.mark.thorough
@@ -90,7 +104,7 @@ def test_rows_of_a_table_can_be_conditioned_too():
     )
     vae = VAE(**SMALL, max_epochs=1).fit(frame, LABELS)
     assert list(vae.sample(2, y=1).columns) == ["a", "b"]
-    assert np.isfinite(vae.log_likelihood(frame[:3], LABELS[:3], num_samples=50).values).all()
+    assert np.isfinite(vae.log_likelihood(frame[:3], LABELS[:3], num_samples=500).values).all()
     assert list(vae.counterfactual(frame[:2], LABELS[:2], 0).columns) == ["a", "b"]
     assert not vae.impute(frame[:20], LABELS[:20]).isna().any().any()
 

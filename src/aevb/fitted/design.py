@@ -107,11 +107,10 @@ class Design:
     ) -> "Design":
         """Return the design for data of this format, conditioned on data of the format `given`."""
         covariates = covariates_of(given)
-        read = (
-            NOTHING_GIVEN
-            if covariates is None
-            else Given(covariates.size, arguments.option("conditional_prior", False))
-        )
+        read = NOTHING_GIVEN
+        if covariates is not None:
+            prior = arguments.option("conditional_prior", None)  # of a regressor, whose inputs are many
+            read = Given(covariates.size, bool(prior), covariates.indicators if prior is None else ())
         labels = None
         if (kind := arguments.option("label_prior", None)) is not None:
             shares = softmax(given.columns[0].column.start) if kind == "observed" else np.full(read.size, 1 / read.size)

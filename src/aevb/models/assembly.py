@@ -11,7 +11,7 @@ from numpyro.distributions import Distribution, biject_to
 from aevb.arrays import filled
 from aevb.distributions import has_real_support
 from aevb.errors import WrongTypeError
-from aevb.models.covariates import with_covariates
+from aevb.models.covariates import emphasized, with_covariates
 from aevb.models.datapoint import Datapoint
 from aevb.models.generative import GenerativeModel, conditions
 from aevb.models.parameters import join, split
@@ -35,10 +35,15 @@ class Given(NamedTuple):
 
     size: int = 0  # the number of features; 0 for nothing
     prior: bool = False  # whether p(z) depends on it too
+    indicators: tuple[int, ...] = ()  # the places of the features that are labels, which must be heard from the start
 
     def read_by(self, models):
         """Return models that read it; see :func:`aevb.models.covariates.with_covariates`."""
         return with_covariates(models, self.size, prior=self.prior) if self.size else models
+
+    def emphasized(self, models):
+        """Return models with initial values that react to labels; see :func:`aevb.models.covariates.emphasized`."""
+        return emphasized(models, self.size, self.indicators) if self.indicators else models
 
     def example(self, data_dim: int) -> Any:
         """Return a datapoint (D,) of zeros, conditioned on zeros."""
@@ -100,7 +105,7 @@ def assemble_table(columns, shape, init: str, key, **own) -> tuple[GenerativeMod
 @eqx.filter_jit
 def _starting_table(columns, shape, key, init, given):
     parameters, constants, skeleton = split(given.read_by(table_models(columns, *shape)))
-    return join(initialize(parameters, key, init), constants, skeleton)
+    return given.emphasized(join(initialize(parameters, key, init), constants, skeleton))
 
 
 def _with_own(models, own: OwnParts):
@@ -115,7 +120,7 @@ def _with_own(models, own: OwnParts):
 @eqx.filter_jit  # one program; one per array would take a second longer
 def _starting_models(sizes, names, units, key, init, given):
     parameters, constants, skeleton = split(given.read_by(standard_models(*sizes, **names, units=units)))
-    return join(initialize(parameters, key, init), constants, skeleton)
+    return given.emphasized(join(initialize(parameters, key, init), constants, skeleton))
 
 
 def check_models(
