@@ -24,6 +24,11 @@ class DynamicBinarization(NamedTuple):
     levels: np.ndarray
 
 
+def levels_of(X: Any) -> Any:
+    """Return the grey levels of binary draws, and other data unchanged."""
+    return X.levels if isinstance(X, DynamicBinarization) else X
+
+
 def binarize(X, how: str, seed: int | Sequence[int] = 0) -> Any:
     """Return grey levels as the data that a model is trained on.
 

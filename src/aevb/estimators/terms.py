@@ -17,7 +17,8 @@ class Terms(NamedTuple):
         lower_bound: The bound.
         reconstruction: :math:`E_q[\log p_\theta(x | z)]`; None if the bound is not a difference of two terms.
         kl_divergence: :math:`D_{KL}(q_\phi(z|x) \| p_\theta(z))`, likewise.
-        at_first: What is maximized at first if the objective is annealed; None for the reconstruction alone.
+        at_first: What is maximized at first if the objective is annealed; None for the reconstruction,
+            perhaps with a multiple of the KL term.
         level_divergences: Of a hierarchy, the part of each level in it, that of the level next to the data first.
 
     Paper: eq. (3), §2.2.
@@ -37,8 +38,15 @@ class Terms(NamedTuple):
         several = levels if len(levels) > 1 else None
         return cls(reconstruction - kl_divergence, reconstruction, kl_divergence, level_divergences=several)
 
-    def annealed(self, weight: Array) -> Array:
-        """Return the objective between what is maximized at first, weight 0, and the bound, weight 1."""
+    def annealed(self, share: Array, initial_kl_weight: float = 0.0) -> Array:
+        """Return the objective between what is maximized at first, share 0, and the bound, share 1.
+
+        Args:
+            share: Of the annealing that is done.
+            initial_kl_weight: Of the KL term in what is maximized at first, unless it is given by `at_first`.
+        """
         at_first = self.reconstruction if self.at_first is None else self.at_first
         assert at_first is not None
-        return weight * self.lower_bound + (1 - weight) * at_first
+        if initial_kl_weight and self.at_first is None:
+            at_first = at_first - initial_kl_weight * self.kl_divergence
+        return share * self.lower_bound + (1 - share) * at_first

@@ -20,6 +20,7 @@ from aevb.estimators import (
     sgvb_a,
     with_terms,
 )
+from aevb.fitted.annealing import ANNEALING, LABEL_FIRST, NO_ANNEALING, Annealing, can_anneal
 from aevb.fitted.model import covariates_of
 from aevb.learners import OPTIMIZERS, Ascent, adagrad, learner_kind
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
@@ -52,8 +53,6 @@ from aevb.networks import IMAGE_NETWORKS, NetworkKind, default_widths
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, SMALL, prior_precision
 
-ANNEALING = 2000  # steps, for tables, for a second start, and for labels of many rows
-CAN_ANNEAL = (AUTO, "sgvb-a", "sgvb-b", "sgvb-stl", "importance")
 FEW_ROWS = 20_000  # up to which a table is learned by the importance-weighted bound, and labels without annealing
 
 
@@ -110,7 +109,8 @@ class Design:
         read = NOTHING_GIVEN
         if covariates is not None:
             prior = arguments.option("conditional_prior", None)  # of a regressor, whose inputs are many
-            read = Given(covariates.size, bool(prior), covariates.indicators if prior is None else ())
+            is_label = prior is None and arguments.option("model", "") != "m1+m2"  # whose codes are as few as labels
+            read = Given(covariates.size, bool(prior), covariates.indicators if is_label else ())
         labels = None
         if (kind := arguments.option("label_prior", None)) is not None:
             shares = softmax(given.columns[0].column.start) if kind == "observed" else np.full(read.size, 1 / read.size)
@@ -242,7 +242,7 @@ class Design:
         estimator = ESTIMATORS[name]
         if self.labels is not None:
             estimator = self.labels.learned_by(with_terms(estimator))
-        steps = self.annealing(num_data)
+        annealing = self.annealing(num_data)
         learner = self.kind(
             skeleton=split(untied(models)).skeleton,
             num_data=1 if num_data is None else num_data,
@@ -250,24 +250,31 @@ class Design:
             num_samples=a.num_samples_for(name),
             optimizer=optimizer_of(a),
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=self.is_standardized),
-            **({"annealing": steps} if steps else {}),
+            **({"annealing": annealing.steps, "initial_kl_weight": annealing.kl_weight} if annealing.steps else {}),
             **({"free_bits": float(bits)} if (bits := a.option("free_bits", 0)) else {}),
         )
         return learner, learner.init(models, learning_rate or 0.0, key)
 
-    def annealing(self, num_data: float | None) -> int:
-        """Return in how many steps the objective becomes the bound, see :class:`AEVB`; 0 if it is from the start."""
+    def annealing(self, num_data: float | None) -> Annealing:
+        """Return how the objective becomes the bound."""
         steps = self.arguments.option("kl_annealing" if self.labels is None else "label_annealing", 0)
         if steps != AUTO or num_data is None:  # of a stream, whose state may be that of an earlier batch
-            return 0 if num_data is None else int(steps)
+            return Annealing(0 if num_data is None else int(steps))
         if self.labels is not None:
-            return ANNEALING if self.labels.are_modeled and num_data > FEW_ROWS else 0
-        return ANNEALING if self._is_annealed and num_data >= SMALL else 0
+            return ANNEALING if self.labels.are_modeled and num_data > FEW_ROWS else NO_ANNEALING
+        if self.given.indicators:
+            has_kl_term = self._can_anneal and self.arguments.estimator != "importance"
+            return LABEL_FIRST if has_kl_term and num_data > FEW_ROWS else NO_ANNEALING
+        return ANNEALING if self._is_annealed and num_data >= SMALL else NO_ANNEALING
 
     @property
     def _is_annealed(self) -> bool:
         """Whether the model is one of a table that can be annealed."""
-        return bool(self.columns) and not self.has_own_codes and can_anneal(self.arguments, self.kind)
+        return bool(self.columns) and not self.has_own_codes and self._can_anneal
+
+    @property
+    def _can_anneal(self) -> bool:
+        return can_anneal(self.arguments, self.kind)
 
     @property
     def is_standardized(self) -> bool:
@@ -275,11 +282,6 @@ class Design:
         if self.columns:
             return all(column.kind.is_standardized for column in self.columns)
         return self.arguments.decoder is None and LIKELIHOODS[self.likelihood].standardize
-
-
-def can_anneal(arguments: Arguments, kind: type[Ascent]) -> bool:
-    """Whether the KL term can have a smaller weight at first."""
-    return kind.can_anneal and arguments.estimator in CAN_ANNEAL
 
 
 def initial_learning_rate(arguments: Arguments) -> float | None:

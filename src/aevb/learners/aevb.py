@@ -28,10 +28,12 @@ class AEVB(Ascent):
     :class:`~aevb.learners.ascent.Ascent`, and
 
     Args:
-        annealing: During this many steps the weight of the KL term grows linearly to 1 (Bowman et al., "Generating
+        annealing: During this many steps the weight of the KL term changes linearly to 1 (Bowman et al., "Generating
             sentences from a continuous space", 2016, section 3.1), and that of the importance-weighted bound likewise,
             the rest being the average of log p(x|z), or what the estimator maximizes `at_first`, see
             :class:`~aevb.estimators.Terms`; reports are always of the bound itself. 0 for none.
+        initial_kl_weight: The weight of the KL term at first. Above 1, as in conditional models, the decoder first
+            learns what it can tell from the label, before it learns to read z.
         free_bits: Nats of each level's KL term, averaged over the minibatch, that the objective does not count (Kingma
             et al., "Improving variational inference with inverse autoregressive flow", 2016, eq. 15). 0 for none.
 
@@ -40,6 +42,7 @@ class AEVB(Ascent):
     """
 
     annealing: int = 0
+    initial_kl_weight: float = 0.0
     free_bits: float = 0.0
     title: ClassVar[str] = "Auto-Encoding Variational Bayes"
     argument: ClassVar[str] = "learner='aevb'"
@@ -75,7 +78,7 @@ class AEVB(Ascent):
             terms = jax.tree.map(lambda term: term / self.num_data, terms)
             report = Terms(terms.lower_bound) if is_weighted else terms._replace(at_first=None)
             weight = jnp.minimum(state.memory / self.annealing, 1.0) if self.annealing else 1.0
-            objective = terms.annealed(weight) if self.annealing else terms.lower_bound
+            objective = terms.annealed(weight, self.initial_kl_weight) if self.annealing else terms.lower_bound
             return (objective - weight * self._unused(terms) if self.free_bits else objective), report
 
         after, report = self._ascend(state, objective)

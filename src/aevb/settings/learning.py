@@ -34,7 +34,9 @@ LEARNING: dict[str, Setting] = {
         """
         Number of steps in which the weight of the KL term grows from 0 to 1. Without it, latent variables that
         explain a little of several columns may never be used, as their cost comes before their benefit.
-        ``"auto"``: 2,000 for tables of at least 1,000 rows, 0 for other data. It needs ``learner="aevb"`` and an
+        ``"auto"``: 2,000 for tables of at least 1,000 rows; for more than 20,000 rows conditioned on labels 1,000, in
+        which the weight falls from 10 to 1, so that the decoder learns from y what y can tell, and not from z; 0 for
+        other data. It needs ``learner="aevb"`` and an
         estimator with a KL term: ``"sgvb-a"``, ``"sgvb-b"``, ``"sgvb-stl"`` or ``"importance"``. `score` and
         ``history_`` are always those of the bound.
         """,

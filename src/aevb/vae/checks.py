@@ -12,7 +12,7 @@ from aevb.arguments import check_parameter, read_random_state
 from aevb.data.frames import COLUMN_KINDS, read_kind
 from aevb.errors import WrongTypeError, shown
 from aevb.files import check_folder
-from aevb.fitted.design import can_anneal
+from aevb.fitted.annealing import can_anneal
 from aevb.learners import Ascent, learner_kind
 from aevb.models import LADDER, POSTERIORS, check_real_support
 from aevb.settings import SETTINGS, Arguments, Setting

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aevb.arguments import check_parameter
 from aevb.arrays import num_rows
+from aevb.data.binarization import DynamicBinarization, levels_of
 from aevb.data.class_labels import read_labels
 from aevb.data.frames import frame_of, is_frame
 from aevb.data.reading import read_matrix
@@ -112,7 +113,8 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         """Fit the model to the rows of X, with the labels that are known.
 
         Args:
-            X: (N, D), as in :meth:`aevb.VAE.fit`, in memory: an array, a data frame, or a file.
+            X: (N, D), as in :meth:`aevb.VAE.fit`, in memory: an array, a data frame, a file, or grey levels as
+                ``binarize(X, "dynamic")``.
             y: (N,), labels: whole numbers or text; -1 for rows without one.
             sample_weight: (N,), weights of the rows, at least 0; None if they are equal.
             checkpoint: A folder in which the run is saved during training, see :meth:`aevb.VAE.fit`.
@@ -124,8 +126,9 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         self._check_parameters()
         check_checkpoint(checkpoint, checkpoint_seconds)
         with unchanged_on_error(self):
-            rows = X if is_frame(frame_of(X)) else read_matrix(self, X, reset=True)
-            length = len(rows) if is_frame(rows) else num_rows(rows)
+            is_read_later = isinstance(X, DynamicBinarization) or is_frame(frame_of(X))
+            rows = X if is_read_later else read_matrix(self, X, reset=True)
+            length = len(rows) if is_frame(rows) else num_rows(levels_of(rows))
             labeled = LabeledRows.of(y, length, self.classifier_weight, sample_weight)
             fit = FITS[self.model](self, rows, labeled, sample_weight, Saving(checkpoint, checkpoint_seconds))
         self._keep(fit.model, fit.optimizer_state, Stream())

@@ -16,7 +16,8 @@ from aevb.data.reading import Reading, column_names
 from aevb.data.training_data import TrainingData, offset_for
 from aevb.estimators import LabelWeights, name_of
 from aevb.fitted import FittedModel, TrainingRecord
-from aevb.fitted.design import ANNEALING, Design, can_anneal, initial_learning_rate
+from aevb.fitted.annealing import ANNEALING, can_anneal
+from aevb.fitted.design import Design, initial_learning_rate
 from aevb.models import STANDARD, MatrixFormat, PriorForm, form_of
 from aevb.settings import Arguments
 from aevb.training import Feed, Resident, Trained, choose_step_size, train_on
@@ -135,7 +136,10 @@ class Fitting:
         options["epochs_per_row"] = notes_of(checkpoints).get("epochs_per_row")  # of a run that resumes
         budget = budget_for(steps, a.max_epochs, a.patience, **options)
         design = self._design(1)  # the model of a table starts with independent columns, which need no judgement
-        facts = {"judges_start": a.init == AUTO and not design.columns, "warm_up": design.annealing(feed.num_data)}
+        facts = {
+            "judges_start": a.init == AUTO and not design.columns,
+            "warm_up": design.annealing(feed.num_data).steps,
+        }
         return budget._replace(patience=budget.patience._replace(**facts))
 
     def _latent_dim(self, feed, checkpoints) -> tuple[int, list[dict]]:
@@ -217,7 +221,7 @@ class Fitting:
     def _start_again(self, learner, trained: Trained, feed: Resident, latent_dim, budget) -> Trained:
         """Return the better of a collapsed run and a second one, whose KL term has a small weight at first."""
         init, form = jax.random.fold_in(self.keys.init, 1), self._prior_form(learner, trained)
-        annealing = ANNEALING if can_anneal(self.arguments, self._design(latent_dim).kind) else 0
+        annealing = ANNEALING.steps if can_anneal(self.arguments, self._design(latent_dim).kind) else 0
         second = replace(self, arguments=self.arguments.replaced(kl_annealing=annealing))
         start = second._start(latent_dim, feed, init=init, linear=False, prior_form=form)
         options = {"max_epochs": budget.max_epochs, "progress": self.progress}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aevb.arrays import checksum
+from aevb.data.binarization import levels_of
 from aevb.data.request import DataRequest
 from aevb.data.training_data import open_training_data
 from aevb.fitted import FittedModel
@@ -35,7 +36,7 @@ def fit_m2(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any,
 def fit_m1(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any, saving: Saving) -> LabelModelFit:
     """Learn a model of rows without labels, and a linear classifier of its codes."""
     vae = _fitted_features(classifier, rows, sample_weight, saving)
-    X, known = vae._check_new_data(rows), labeled.is_known
+    X, known = vae._check_new_data(levels_of(rows)), labeled.is_known
     format, places = labeled.given.format, labeled.given.rows[known, 0]
     model = with_linear_classifier(vae.model_, X[known], places, len(format.columns[0].levels))
     model = replace(model, given=format, arguments=classifier._arguments())
@@ -47,7 +48,7 @@ def fit_m1(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any,
 def fit_both(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any, saving: Saving) -> LabelModelFit:
     """Learn a model of rows without labels, and M2 of its codes."""
     vae = _fitted_features(classifier, rows, sample_weight, saving)
-    features = Features.of(vae.model_, vae._check_new_data(rows))
+    features = Features.of(vae.model_, vae._check_new_data(levels_of(rows)))
     codes = features.active(vae.model_)
     features = features.at(codes)
     # Each model of features has its own run of M2: a run that resumes with more epochs has other features.

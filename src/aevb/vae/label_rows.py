@@ -51,12 +51,14 @@ class LabeledRows(NamedTuple):
         """Return a feed that holds out rows without labels only, if there are enough: labels are few, and learned."""
         if not isinstance(feed, Resident) or feed.validation_rows is None:
             return feed
-        numbers = feed.names.numbers
+        numbers, held_out = feed.names.numbers, feed.validation_rows
         is_known = self.is_known if numbers is None else self.is_known[numbers]
-        is_kept = ~is_known[feed.validation_rows]
+        if feed.validation_source is not None:  # binary draws of them, which were made in this order
+            held_out = np.setdiff1d(np.arange(num_rows(feed.source.rows.values)), feed.train_rows)
+        is_kept = ~is_known[held_out]
         if np.count_nonzero(is_kept) < MIN_HELD_OUT:
             return feed
-        back, kept = feed.validation_rows[~is_kept], feed.validation_rows[is_kept]
+        back, kept = held_out[~is_kept], feed.validation_rows[is_kept]
         weights = None if feed.validation_weights is None else feed.validation_weights[is_kept]
         rows = np.sort(np.concatenate([feed.train_rows, back]))
         return replace(feed, train_rows=rows, validation_rows=kept, validation_weights=weights)
