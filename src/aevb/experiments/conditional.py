@@ -1,9 +1,9 @@
 """Conditional MNIST: what the label is worth in nats, and whether generated digits are those that were asked for.
 
 The training rows are the first 50,000 images of the training set, whose pixels are drawn from their grey levels anew in
-each epoch; those of the test images are drawn once. Two equal networks learn them, one of which also reads the label. The bound is that of the 10,000 test images, on log p(x|y)
-and on log p(x). Generated digits are read by classifiers that have only seen real ones: the decoder's means by one of
-grey levels, and draws by one of binary images.
+each epoch; those of the test images are drawn once. Two equal networks learn them, one of which also reads the label.
+The bound is that of the 10,000 test images, on log p(x|y) and on log p(x). Generated digits are read by classifiers
+that have only seen real ones: the decoder's means by one of grey levels, and draws by one of binary images.
 """
 
 import warnings
@@ -171,8 +171,8 @@ def _about(profile, seed):
     return {
         "title": "Conditional MNIST",
         "how": f"mean lower bound of the 10,000 test images in nats, estimator B with {BOUND_SAMPLES} samples; test "
-        "images binarized once, the same for all; 50,000 training rows, none held out; margin: mean and standard deviation over "
-        "seeds",
+        "images binarized once, the same for all; 50,000 training rows, none held out; margin: mean and standard "
+        "deviation over seeds",
         "settings": {"model": MODEL, "learning_rate": LEARNING_RATE, "profile": PROFILE[profile]._asdict()},
         "profile": profile,
         "seed": seed,

@@ -1,7 +1,7 @@
 """Classification of MNIST with few labels: M2 and M1+M2 of Kingma, Rezende, Mohamed and Welling (2014).
 
 The training rows are the first 50,000 images of the training set. Some have labels, equally many of each digit; those
-of the others are not used. The error is that of the 10,000 test images. M1 and M2 see pixels that are drawn anew in each
+of the others are not used. The error is that of the 10,000 test images. M1 and M2 see pixels that are drawn anew each
 epoch. M1 is learned once, without labels, and is the same for all draws of the rows with labels.
 
 Published are softplus units, one layer in M2, and Adam with a constant rate of 3e-4, for thousands of epochs. The rates
