@@ -48,5 +48,6 @@ class Terms(NamedTuple):
         at_first = self.reconstruction if self.at_first is None else self.at_first
         assert at_first is not None
         if initial_kl_weight and self.at_first is None:
+            assert self.kl_divergence is not None
             at_first = at_first - initial_kl_weight * self.kl_divergence
         return share * self.lower_bound + (1 - share) * at_first
