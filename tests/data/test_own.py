@@ -12,6 +12,7 @@ from PIL import Image
 
 from aevb.data import DataFileError, open_dataset
 from aevb.data.csv_file import read_csv
+from aevb.data.image_folder import PictureOptions
 from aevb.data.reading import read_training_data
 
 X = np.random.default_rng(0).normal(size=(20, 5))
@@ -145,6 +146,40 @@ def test_conversions_of_colour_and_transparency_give_warnings(tmp_path):
     frames[0].save(tmp_path / "moves" / "0.gif", save_all=True, append_images=frames[1:])
     with pytest.warns(UserWarning, match="its only picture is animated or of several pages; only the first"):
         open_dataset(str(tmp_path / "moves"))
+
+
+@pytest.mark.thorough
+def test_colours_are_kept_on_request(tmp_path):
+    red = np.zeros((4, 6, 3), np.uint8)
+    red[..., 0] = 255
+    picture(tmp_path / "0.png", red)
+    picture(tmp_path / "1.png", np.full((4, 6), 9, np.uint8))
+    with pytest.warns(UserWarning, match="1 of its 2 pictures is grey, read as colours like the others"):
+        data = open_dataset(str(tmp_path), pictures=PictureOptions(colour=True))
+    assert data.image_shape == (4, 6, 3)
+    np.testing.assert_array_equal(data.rows.reshape(2, 4, 6, 3), [red, np.full((4, 6, 3), 9)])
+
+
+@pytest.mark.thorough
+def test_pictures_are_resized_on_request(tmp_path):
+    picture(tmp_path / "0.png", np.full((4, 6), 9, np.uint8))
+    picture(tmp_path / "1.png", np.full((9, 5), 200, np.uint8))
+    with pytest.raises(DataFileError, match=r"1.png is 5 x 9 pixels, but 0.png is 6 x 4.* --resize 4 6"):
+        open_dataset(str(tmp_path))
+    with pytest.warns(UserWarning, match=r"1 of its 2 pictures is resized to 4 x 6 pixels \(height x width\)"):
+        data = open_dataset(str(tmp_path), pictures=PictureOptions(resize=(4, 6)))
+    np.testing.assert_array_equal(data.rows, np.repeat([[9], [200]], 24, axis=1))
+
+
+@pytest.mark.thorough
+def test_a_broken_picture_is_named_and_left_out_on_request(tmp_path):
+    picture(tmp_path / "0.png", np.full((4, 6), 9, np.uint8))
+    picture(tmp_path / "2.png", np.full((4, 6), 9, np.uint8))
+    (tmp_path / "1.png").write_bytes(b"nothing")
+    with pytest.raises(DataFileError, match=r"1.png cannot be read as a picture.* --skip-broken\.$"):
+        open_dataset(str(tmp_path))
+    with pytest.warns(UserWarning, match=r"1 of 3 pictures cannot be read: 1\.png\."):
+        assert len(open_dataset(str(tmp_path), pictures=PictureOptions(skip_broken=True)).rows) == 2
 
 
 def test_pictures_in_nested_folders(tmp_path):

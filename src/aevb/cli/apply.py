@@ -240,13 +240,11 @@ def _enlarged(rows, image_shape):
     """Return small images enlarged to the size of the others."""
     import math
 
-    import numpy as np
-
     factor = math.isqrt(math.prod(image_shape) // rows.shape[1])
     if factor == 1:
         return rows
-    small = rows.reshape(-1, image_shape[0] // factor, image_shape[1] // factor)
-    return np.kron(small, np.ones((factor, factor))).reshape(len(rows), -1)
+    small = rows.reshape(-1, image_shape[0] // factor, image_shape[1] // factor, *image_shape[2:])
+    return small.repeat(factor, axis=1).repeat(factor, axis=2).reshape(len(rows), -1)
 
 
 def _column_names(run):

@@ -32,7 +32,10 @@ def fit(
     time: Annotated[str | None, Parameter(group=_DATA)] = None,
     sequence: Annotated[str | None, Parameter(group=_DATA)] = None,
     drop_columns: Annotated[str | None, Parameter(group=_DATA)] = None,
-    image_shape: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
+    image_shape: Annotated[tuple[int, ...] | None, Parameter(group=_DATA, consume_multiple=True, negative=())] = None,
+    colour: Annotated[bool | None, Parameter(group=_DATA)] = None,
+    resize: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
+    skip_broken: Annotated[bool | None, Parameter(group=_DATA, negative=())] = None,
     polarity: Annotated[Literal["light", "ink"] | None, Parameter(group=_DATA)] = None,
     drop_missing: Annotated[bool | None, Parameter(group=_DATA, negative=())] = None,
     column: Annotated[list[str] | None, Parameter(group=_DATA, negative=())] = None,
@@ -66,7 +69,11 @@ def fit(
             available.
         sequence: Column of such a file that says to which sequence a row belongs; without it there is one sequence.
         drop_columns: Names of columns of such a file to leave out, separated by commas.
-        image_shape: Height and width, if rows are images.
+        image_shape: Height and width, and channels if there are several, if rows are images.
+        colour: Whether the colours of a folder of pictures are kept, or become grey levels; by default they are kept
+            for --network conv and resnet.
+        resize: Height and width that the pictures of a folder are resized to.
+        skip_broken: Leave out files that cannot be read as pictures; they are named.
         polarity: How images are drawn: light if large values are light (the default, except for the published data sets
             of handwriting and clothes), ink if they are dark.
         drop_missing: Train on the complete rows if some have missing values; `aevb inpaint` then fills in the others.
@@ -95,6 +102,9 @@ def fit(
         "label_column": label_column,
         "drop_columns": None if drop_columns is None else [name.strip() for name in drop_columns.split(",")],
         "image_shape": image_shape,
+        "colour": colour,
+        "resize": resize,
+        "skip_broken": skip_broken,
         "polarity": polarity,
         "drop_missing": drop_missing,
     }
@@ -115,6 +125,8 @@ def fit(
         raise InputError(f"{config}: the config of a run with a target. Give --target {table['target']} instead.")
     own = _of_sequences(own) if estimator_for(table) == "SequenceVAE" else own
     chosen = _named(config, settings, given, tables.get("model", {}), estimator_for(table))
+    if colour is None and "colour" not in table and chosen.get("network", "mlp") != "mlp":
+        own["colour"] = True
     if column:
         chosen["likelihood"] = with_kinds(chosen["likelihood"], column)
     source = _data_settings(own, table, chosen["random_state"], config)

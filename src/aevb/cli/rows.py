@@ -39,7 +39,8 @@ def read_named_rows(run: Run, data: str, *, is_raw: bool = False, may_lack: bool
     added = _added(run, data, left_out) if may_lack else ()
     with naming(data):
         _check_columns(run, data, left_out, added)
-    dataset = open_dataset(data, label_column=label_column, drop_columns=drop_columns)
+    pictures = run.data.pictures._replace(skip_broken=False)  # each file has its row in the result
+    dataset = open_dataset(data, label_column=label_column, drop_columns=drop_columns, pictures=pictures)
     how = "grey" if is_raw else run.data.binarization or "grey"
     rows, columns = dataset.rows, dataset.columns
     if added and columns:

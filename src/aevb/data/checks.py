@@ -11,6 +11,7 @@ from aevb.models import LIKELIHOODS, is_sparse
 
 ROUNDING = 1e-12  # relative to a column's magnitude in float64: smaller differences come from rounding
 MIN_PIXELS = 64  # columns needed to treat whole numbers that are not bytes as grey levels of images
+LEVEL_ROUNDING = 1e-3  # of a level of 8 bits, from computing k/255 in float32
 FAR = 1000  # standard deviations from 0; beyond, float32 leaves less than five digits for the variation
 
 
@@ -44,6 +45,10 @@ def check_rows(
         advice = "divide pixels by 255, use sklearn.preprocessing.MinMaxScaler, or set likelihood='gaussian'"
         reason = f"likelihood='{likelihood}' expects values in [0, 1]"
         refuse(X, place, lambda x: (x < 0) | (x * scale > 1), reason, advice)
+    if likelihood is not None and LIKELIHOODS[likelihood].levels and X.dtype != np.uint8 and X.dtype != np.bool_:
+        reason = f"likelihood='{likelihood}' expects 8-bit levels, k/255"
+        advice = "give pixels as bytes, X.astype('uint8'), or set likelihood='sigmoid-gaussian'"
+        refuse(X, place, lambda x: np.abs(255 * x - np.round(255 * x)) > LEVEL_ROUNDING, reason, advice)
 
 
 def warn_about_empty_rows(X: np.ndarray) -> None:

@@ -9,15 +9,23 @@ from typing import Any, TypeVar
 from aevb.arguments import check_parameter
 from aevb.data.binarization import BINARIZATIONS
 from aevb.data.datasets import DATASETS
+from aevb.data.image_folder import PictureOptions
 from aevb.errors import shown
 
 POLARITIES = ("ink", "light")
 _TEXT = str | None
 _SHAPE = list | tuple | None
 _NAMES = list | tuple
-_WORDS = {str: "text", _TEXT: "text", _SHAPE: "two whole numbers", _NAMES: "a list of names", bool: "true or false"}
+_WORDS = {
+    str: "text",
+    _TEXT: "text",
+    _SHAPE: "two or three whole numbers",
+    _NAMES: "a list of names",
+    bool: "true or false",
+}
 _KINDS: dict[str, Any] = {
-    "source": str, "label_column": _TEXT, "drop_columns": _NAMES, "image_shape": _SHAPE, "drop_missing": bool
+    "source": str, "label_column": _TEXT, "drop_columns": _NAMES, "image_shape": _SHAPE, "drop_missing": bool,
+    "colour": bool, "resize": _SHAPE, "skip_broken": bool,
 }  # fmt: skip
 
 
@@ -31,10 +39,13 @@ class DataSettings:
         test_fraction: Fraction of the rows that is held out; ignored for data with a published split.
         label_column: Column of labels in a `.csv` or `.parquet` file.
         drop_columns: Names of columns of such a file to leave out.
-        image_shape: (height, width).
+        image_shape: (height, width) or (height, width, channels).
         polarity: How images are drawn: ``"light"`` if large values are light, ``"ink"`` if they are dark; None: ink for
             the published data sets of handwriting and clothes, else light.
         drop_missing: Whether rows with missing values are left out instead of refused.
+        colour: Whether the colours of a folder of pictures are kept; otherwise they become grey levels.
+        resize: (height, width) that such pictures are resized to; None to refuse pictures of several sizes.
+        skip_broken: Whether files that cannot be read as pictures are left out instead of refused.
         seed: Seed of the split and of the binary draws.
     """
 
@@ -43,9 +54,12 @@ class DataSettings:
     test_fraction: float = 0.1
     label_column: str | None = None
     drop_columns: Sequence[str] = ()
-    image_shape: tuple[int, int] | None = None
+    image_shape: tuple[int, ...] | None = None
     polarity: str | None = None
     drop_missing: bool = False
+    colour: bool = False
+    resize: tuple[int, int] | None = None
+    skip_broken: bool = False
     seed: int = 0
 
     estimator = "VAE"
@@ -65,10 +79,18 @@ class DataSettings:
             check_parameter("polarity", self.polarity, choices=POLARITIES)
         check_parameter("test_fraction", self.test_fraction, kind=float, above=0, high=0.9)
         check_parameter("seed", self.seed, kind=int, low=0, high=2**32 - 1)
-        for side in self.image_shape or ():
-            check_parameter("image_shape", side, kind=int, low=1)
-        if self.image_shape is not None and len(self.image_shape) != 2:
-            raise ValueError(f"image_shape={shown(self.image_shape)} is not allowed. Give height and width.")
+        for name, lengths, what in (("image_shape", (2, 3), "height and width"), ("resize", (2,), "height and width")):
+            sides = getattr(self, name)
+            for side in sides or ():
+                check_parameter(name, side, kind=int, low=1)
+            if sides is not None and len(sides) not in lengths:
+                raise ValueError(f"{name}={shown(sides)} is not allowed. Give {what}.")
+
+    @property
+    def pictures(self) -> PictureOptions:
+        """How a folder of pictures is read."""
+        height_and_width = None if self.resize is None else (int(self.resize[0]), int(self.resize[1]))
+        return PictureOptions(self.colour, height_and_width, self.skip_broken)
 
     @classmethod
     def of(cls, table: dict[str, Any]) -> "DataSettings":

@@ -35,7 +35,7 @@ class Dataset:
     name: str
     rows: Any
     labels: np.ndarray | None
-    image_shape: tuple[int, int] | None
+    image_shape: tuple[int, ...] | None
     title: str
     parts: dict[str, np.ndarray] | None = None
     binarization: str = "grey"

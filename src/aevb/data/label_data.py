@@ -27,7 +27,7 @@ class LabelData:
     split: str  # in words
     train: Datapoint | None  # None if they are not known
     test: Datapoint | None  # rows that were not used for training; None if there are none
-    image_shape: tuple[int, int] | None = None
+    image_shape: tuple[int, ...] | None = None
     light_on_dark: bool = True
 
     @property

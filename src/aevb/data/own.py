@@ -10,7 +10,7 @@ import numpy as np
 from aevb.data.binarization import kind_of
 from aevb.data.csv_file import read_csv, read_form
 from aevb.data.datasets import DATASETS, Dataset, load_dataset
-from aevb.data.image_folder import read_images
+from aevb.data.image_folder import AS_THEY_ARE, PictureOptions, read_images
 from aevb.data.parquet_file import parquet_columns, parquet_labels, parquet_table
 from aevb.data.published import Report
 from aevb.data.table import Table, blocks, reading
@@ -27,19 +27,21 @@ def open_dataset(
     *,
     label_column: str | None = None,
     drop_columns: Sequence[str] = (),
-    image_shape: tuple[int, int] | None = None,
+    image_shape: tuple[int, ...] | None = None,
+    pictures: PictureOptions = AS_THEY_ARE,
     report: Report = lambda *_: None,
 ) -> Dataset:
     """Load a data set by name, or a user's files.
 
     Args:
-        source: A key of ``DATASETS``, or a path: a `.npy` file of rows (N, D) or images (N, height, width; 16-bit ones
-            are read as k/65535, from 0 to 1), a `.npz`
+        source: A key of ``DATASETS``, or a path: a `.npy` file of rows (N, D) or images (N, height, width) or
+            (N, height, width, channels; 16-bit ones are read as k/65535, from 0 to 1), a `.npz`
             file with one such array (and labels, if one of `y`, `label`, `labels`, `target` has N entries), a `.csv`,
             `.csv.gz`, `.tsv` or `.parquet` file, a folder of those, or a folder of pictures and of folders of pictures.
         label_column: Column of labels in a `.csv`, `.csv.gz`, `.tsv` or `.parquet` file; not used for training.
         drop_columns: Columns of such a file to leave out.
-        image_shape: (height, width) of rows that are images.
+        image_shape: (height, width) or (height, width, channels) of rows that are images.
+        pictures: How a folder of pictures is read.
         report: Called during a download, see :func:`load_dataset`.
 
     Raises:
@@ -67,11 +69,11 @@ def open_dataset(
             f"{source}: a label column (--label-column) is only for {', '.join(WITH_LABEL_COLUMNS)} files. In a .npz "
             "file, labels are an array y next to the rows; for pictures, they are the names of the subfolders."
         )
-    return described(_read(path, label_column, drop_columns), source, image_shape)
+    return described(_read(path, label_column, drop_columns, pictures), source, image_shape)
 
 
 def described(
-    dataset: Dataset, source: str, image_shape: tuple[int, int] | None, num_rows: int | None = None
+    dataset: Dataset, source: str, image_shape: tuple[int, ...] | None, num_rows: int | None = None
 ) -> Dataset:
     """Return a data set with its name, image shape and title; its rows may be a subset of `num_rows` rows.
 
@@ -81,8 +83,7 @@ def described(
     rows = dataset.rows
     shape = image_shape or dataset.image_shape or _guessed_shape(rows)
     if shape is not None and math.prod(shape) != rows.shape[1]:
-        height, width = shape
-        raise DataFileError(f"{source}: its rows have {rows.shape[1]} columns, not {height} x {width}.")
+        raise DataFileError(f"{source}: its rows have {rows.shape[1]} columns, not {' x '.join(map(str, shape))}.")
     title = _title(Path(source), len(rows) if num_rows is None else num_rows, rows.shape[1], shape)
     return replace(dataset, name=source, image_shape=shape, title=title, binarization=kind_of(rows))
 
@@ -114,10 +115,10 @@ def own_labels(path: Path, label_column: str | None, num_rows: int) -> np.ndarra
     return _npz_labels(path, num_rows) if ending_of(path) == ".npz" else None
 
 
-def _read(path: Path, label_column, drop_columns) -> Dataset:
+def _read(path: Path, label_column, drop_columns, pictures) -> Dataset:
     name = str(path)
     if is_image_folder(path):
-        rows, shape, labels = read_images(path)
+        rows, shape, labels = read_images(path, pictures)
         return Dataset(name, rows, labels, shape, "")
     if ending_of(path) in _TEXTS:
         with reading(path, _TO_CSV):
@@ -142,5 +143,5 @@ def _guessed_shape(rows):
 
 
 def _title(path, num_rows, num_columns, shape):
-    what = f"images of {shape[0]} x {shape[1]}" if shape else f"rows of {num_columns} columns"
+    what = f"images of {' x '.join(map(str, shape))}" if shape else f"rows of {num_columns} columns"
     return f"{path.name}, {num_rows:,} {what}"

@@ -36,7 +36,7 @@ class Published(NamedTuple):
     get: Callable[["Published", Path, Report], None]  # downloads missing files into a folder
     read: Callable[["Published", list[Path]], Contents]
     remote: tuple[RemoteFile, ...]
-    image_shape: tuple[int, int]
+    image_shape: tuple[int, ...]
 
 
 def paths(published: Published) -> list[Path] | None:

@@ -84,20 +84,18 @@ def prepare(settings: DataSettings, report=lambda *_: None, likelihood: Any = "a
     Raises:
         ValueError: The data or the settings cannot be used; the message says why.
     """
-    height_and_width = None
-    if settings.image_shape is not None:
-        height, width = settings.image_shape
-        height_and_width = (height, width)
+    image_shape = None if settings.image_shape is None else tuple(settings.image_shape)
     columns = {"label_column": settings.label_column, "drop_columns": settings.drop_columns}
     if (tables := large_tables(settings.source, **columns)) is not None:
-        return _prepare_large(settings, tables, height_and_width)
+        return _prepare_large(settings, tables, image_shape)
     frame = open_own_frame(settings.source, likelihood, drop_missing=settings.drop_missing, **columns)
     if frame is not None:
         return _prepare_frame(settings, frame)
     dataset = open_dataset(
         settings.source,
         **columns,
-        image_shape=height_and_width,
+        image_shape=image_shape,
+        pictures=settings.pictures,
         report=report,
     )
     _check_kinds(dataset, likelihood)

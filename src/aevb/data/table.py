@@ -39,7 +39,7 @@ class Table(NamedTuple):
     read: Callable[[int, int, int], Iterator[np.ndarray]]
     cuts: tuple[int, ...] | None = None
     columns: tuple[str, ...] | None = None
-    image_shape: tuple[int, int] | None = None
+    image_shape: tuple[int, ...] | None = None
 
     def minus(self, offset: np.ndarray | None) -> "Table":
         """Return the table with a number (D,) subtracted from each column, in float64; None for 0."""

@@ -130,7 +130,7 @@ def _open_npz(path: Path) -> Table:
         _check_sizes(archive, headers)
     shapes = {name.removesuffix(".npy"): shape for name, (shape, _) in headers.items()}
     rows = [
-        name for name, shape in shapes.items() if len(shape) in (2, 3) and 0 not in shape and name not in LABEL_NAMES
+        name for name, shape in shapes.items() if len(shape) in (2, 3, 4) and 0 not in shape and name not in LABEL_NAMES
     ]
     if len(rows) != 1:
         found = ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "nothing"
@@ -160,13 +160,13 @@ def _stored(dtype, image_shape, name) -> tuple[np.dtype, Callable[[np.ndarray], 
     return stored, deep_levels
 
 
-def _image_shape(shape) -> tuple[int, int] | None:
-    return tuple(shape[1:]) if len(shape) == 3 else None
+def _image_shape(shape) -> tuple[int, ...] | None:
+    return tuple(shape[1:]) if len(shape) in (3, 4) else None
 
 
 def _flat(X):
-    """Return images (N, height, width) as rows, anything else unchanged."""
-    return X.reshape(len(X), -1) if X.ndim == 3 and X.size else X
+    """Return images (N, height, width) or (N, height, width, channels) as rows, anything else unchanged."""
+    return X.reshape(len(X), -1) if X.ndim in (3, 4) and X.size else X
 
 
 def _open_csv(path: Path) -> Table:

@@ -11,6 +11,7 @@ from numpyro.distributions import *  # noqa: F403  # pyright: ignore[reportWildc
 from aevb.distributions import composition, flow, inverse_cdf, location_scale, numerical
 from aevb.distributions.chain import Chain
 from aevb.distributions.columns import Columns
+from aevb.distributions.discretized_logistic import DiscretizedLogistics
 from aevb.distributions.erlang import Erlang
 from aevb.distributions.fisher_snedecor import FisherSnedecor
 from aevb.distributions.flow import Flow, starting_flow
@@ -36,6 +37,7 @@ from aevb.distributions.word_counts import WordCounts
 __all__ = [
     "Chain",
     "Columns",
+    "DiscretizedLogistics",
     "Erlang",
     "FisherSnedecor",
     "Flow",

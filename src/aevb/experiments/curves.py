@@ -32,7 +32,7 @@ class CurveData(NamedTuple):
     source: Source
     train_rows: np.ndarray
     eval_rows: dict[str, np.ndarray]  # train and test: row indices
-    image_shape: tuple[int, int] | None
+    image_shape: tuple[int, ...] | None
     light_on_dark: bool
 
 

@@ -21,58 +21,21 @@ from numpyro.distributions import transforms
 from numpyro.distributions.util import vec_to_tril_matrix
 
 from aevb.arrays import filled
-from aevb.distributions import Flow, LogMeanNegativeBinomial, LogRatePoisson, LogScaleNormal, WordCounts
+from aevb.distributions import (
+    DiscretizedLogistics,
+    Flow,
+    LogMeanNegativeBinomial,
+    LogRatePoisson,
+    LogScaleNormal,
+    WordCounts,
+)
 from aevb.distributions.flow import coupling_shapes
+from aevb.models.domains import POSITIVE, REAL, TINY, above, between, limited, limited_rate
 
 NUM_LAYERS, WIDTH = 4, 32  # of a flow
+NUM_LOGISTICS = 5  # components of the distribution of a pixel
+LOGISTIC_LOG_SCALE, MIN_LOG_SCALE = -2.0, 7.0  # at an output of zero, and minus the smallest one
 NEAR_IDENTITY = 0.1  # factor for what mixes variables, so that they are nearly independent under an untrained q
-# Log variances within these limits are the network's outputs: standard deviations from 0.007 to 150.
-MAX_LOG_VARIANCE = 10.0
-MAX_LOG_RATE = 20.0  # of counts
-
-TINY = 1e-4  # smallest scale, rate or concentration: float32 draws near 1 hardly resolve a smaller one
-
-
-# Domains of parameters, as maps from all real numbers. Softplus instead of the exponential, which would turn an output
-# of 30 into a concentration of 1e13; and smooth limits, because gradients would vanish at hard ones.
-def above(low):
-    """Return a map to numbers above `low`, with slope 1 far from it."""
-    return transforms.ComposeTransform([transforms.SoftplusTransform(), transforms.AffineTransform(low, 1.0)])
-
-
-def between(low, high):
-    """Return a map to numbers from `low` to `high`, with slope 1 in the middle."""
-    width = high - low
-    return transforms.ComposeTransform(
-        [
-            transforms.AffineTransform(0.0, 4 / width),
-            transforms.SigmoidTransform(),
-            transforms.AffineTransform(low, width),
-        ]
-    )
-
-
-def limited(log_variance: Array, limit: float = MAX_LOG_VARIANCE) -> Array:
-    r"""Limit a log variance, or another logarithm, so that its exponential is finite.
-
-    Between -10 and 10 it is unchanged; beyond, it grows like a logarithm. At a hard limit the gradient would be zero,
-    and a log variance beyond it could never return.
-
-    Args:
-        log_variance: Any real numbers.
-        limit: Up to where they are unchanged.
-
-    Example:
-        >>> [round(float(v), 3) for v in limited(jnp.array([-1.0, 10.0, 1000.0]))]
-        [-1.0, 10.0, 13.796]
-    """
-    excess = jnp.maximum(jnp.abs(log_variance) - limit, 0)
-    held = jnp.sign(log_variance) * (limit + jnp.log1p(2 * excess) / 2)  # with slope 1 at the limit
-    return jnp.where(excess > 0, held, log_variance)
-
-
-REAL, POSITIVE = transforms.IdentityTransform(), above(TINY)
-limited_rate = partial(limited, limit=MAX_LOG_RATE)
 
 
 class Parameter(NamedTuple):
@@ -101,6 +64,7 @@ class Likelihood(NamedTuple):
     unit_interval: bool  # whether x lies in [0, 1]
     density: bool  # whether it is a density, which is unbounded if a column is constant
     standardize: bool = False  # for location-scale families: whether the networks see columns of mean 0 and variance 1
+    levels: bool = False  # whether x are 256 levels, k/255, whose bound is also given in bits per dimension
     counts: bool = False  # whether x are counts, whose decoder is linear around their means; see `TopicDecoder`
 
     @property
@@ -177,6 +141,14 @@ def _gaussian(loc, log_variance):
     return LogScaleNormal(loc, log_variance / 2, validate_args=False).to_event(1)
 
 
+def _logistics(logits, loc, log_scale):
+    """Return levels of pixels; at an output of zero the components have equal weights and are spread from 0 to 1."""
+    logits, loc, log_scale = (x.reshape(*x.shape[:-1], NUM_LOGISTICS, -1) for x in (logits, loc, log_scale))
+    loc = loc / 2 + ((jnp.arange(NUM_LOGISTICS) + 0.5) / NUM_LOGISTICS)[:, None]
+    log_scale = limited(log_scale + LOGISTIC_LOG_SCALE, MIN_LOG_SCALE)
+    return DiscretizedLogistics(logits, loc, log_scale, validate_args=False).to_event(1)
+
+
 def _poisson(log_rate):
     return LogRatePoisson(log_rate, validate_args=False).to_event(1)
 
@@ -212,6 +184,7 @@ def _flow_layers(num_variables):
 
 
 _LOC, _SCALE = (REAL,), (POSITIVE, 1.0)
+_BY_COMPONENT = Parameter(REAL, size=lambda num_variables: NUM_LOGISTICS * num_variables)
 FAMILIES = {
     "bernoulli": Family(
         {"logits": Parameter(REAL)},
@@ -229,6 +202,12 @@ FAMILIES = {
         {"loc": Parameter(transforms.SigmoidTransform()), "log_variance": Parameter(limited)},
         _gaussian,
         likelihood=Likelihood(unit_interval=True, density=True),
+        for_latents=False,
+    ),
+    "discretized-logistic": Family(
+        dict.fromkeys(("logits", "loc", "log_scale"), _BY_COMPONENT),
+        _logistics,
+        likelihood=Likelihood(unit_interval=True, density=False, levels=True),
         for_latents=False,
     ),
     "multinomial": Family(

@@ -16,7 +16,7 @@ from numpyro.distributions import Distribution
 from numpyro.distributions.batch_util import promote_batch_shape
 
 from aevb.distributions.log_scale_normal import exp_minus_line
-from aevb.models.families import limited
+from aevb.models.domains import limited
 from aevb.models.generative import AbstractGenerativeModel, GenerativeModel, conditions
 from aevb.models.parameters import join, split
 

@@ -71,7 +71,7 @@ def tile(images: np.ndarray, columns: int) -> np.ndarray:
     """Arrange images of one shape in rows, starting at the top left, without gaps.
 
     Args:
-        images: (n, height, width).
+        images: (n, height, width), or (n, height, width, channels).
         columns: Images in a row.
 
     Returns:
@@ -82,8 +82,8 @@ def tile(images: np.ndarray, columns: int) -> np.ndarray:
         array([[0., 1.],
                [2., 3.]])
     """
-    num_images, height, width = images.shape
-    sheet = np.full((-(-num_images // columns) * height, columns * width), np.nan)
+    num_images, height, width, *channels = images.shape
+    sheet = np.full((-(-num_images // columns) * height, columns * width, *channels), np.nan)
     for number, image in enumerate(images):
         row, column = divmod(number, columns)
         sheet[row * height : (row + 1) * height, column * width : (column + 1) * width] = image

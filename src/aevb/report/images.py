@@ -16,13 +16,13 @@ from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, w
 INK_ON_PAPER = "gray_r"  # large values are dark: right for handwriting; "gray" is right for photographs
 
 
-def manifold(vae: Any, path, image_shape: tuple[int, int], *, size: int = 20, cmap: str = INK_ON_PAPER) -> Path:
+def manifold(vae: Any, path, image_shape: tuple[int, ...], *, size: int = 20, cmap: str = INK_ON_PAPER) -> Path:
     """Draw the decoder's output over the latent plane, for a model with two latent variables and the prior N(0, I).
 
     Args:
         vae: A fitted model with ``latent_dim=2``.
         path: Path of the PNG.
-        image_shape: (height, width) of a row as an image.
+        image_shape: (height, width) or (height, width, 3) of a row as an image.
         size: Tiles along each side.
         cmap: Name of a Matplotlib colour map.
 
@@ -57,7 +57,7 @@ def manifold(vae: Any, path, image_shape: tuple[int, int], *, size: int = 20, cm
 
 
 def reconstructions(
-    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, int], *, columns: int = 10, cmap: str = INK_ON_PAPER
+    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, ...], *, columns: int = 10, cmap: str = INK_ON_PAPER
 ) -> Path:
     """Draw images above their reconstructions, the decoder's mean at the posterior mean.
 
@@ -65,7 +65,7 @@ def reconstructions(
         vae: A fitted model, or its estimator.
         path: Path of the PNG.
         rows: (n, D), as for ``fit``.
-        image_shape: (height, width) of a row as an image.
+        image_shape: (height, width) or (height, width, 3) of a row as an image.
         columns: Images in a row.
         cmap: Name of a Matplotlib colour map.
 
@@ -80,13 +80,13 @@ def reconstructions(
     return pairs(path, bands, "Reconstructions", subtitle, **look)
 
 
-def compare(path, bands: dict[str, np.ndarray], image_shape: tuple[int, int], *, cmap: str = INK_ON_PAPER) -> Path:
+def compare(path, bands: dict[str, np.ndarray], image_shape: tuple[int, ...], *, cmap: str = INK_ON_PAPER) -> Path:
     """Draw several versions of the same grey images, in [0, 1], below each other; missing values (NaN) are grey.
 
     Args:
         path: Path of the PNG.
         bands: The versions by name, (n, D) each.
-        image_shape: (height, width) of a row as an image.
+        image_shape: (height, width) or (height, width, 3) of a row as an image.
         cmap: Name of a Matplotlib colour map.
 
     Returns:
@@ -102,7 +102,7 @@ def pairs(
     title: str,
     subtitle: str,
     *,
-    image_shape: tuple[int, int],
+    image_shape: tuple[int, ...],
     limits: tuple[float, float],
     columns: int = 10,
     cmap: str = INK_ON_PAPER,
@@ -114,7 +114,7 @@ def pairs(
         bands: The versions by name, (n, D) each.
         title: Title of the picture.
         subtitle: Line below the title.
-        image_shape: (height, width) of a row as an image.
+        image_shape: (height, width) or (height, width, 3) of a row as an image.
         limits: Values at the two ends of the colour map.
         columns: Images in a row.
         cmap: Name of a Matplotlib colour map.
@@ -142,7 +142,7 @@ def pairs(
 
 
 def samples(
-    vae: Any, path, image_shape: tuple[int, int], *, size: int = 10, seed: int = 0, cmap: str = INK_ON_PAPER
+    vae: Any, path, image_shape: tuple[int, ...], *, size: int = 10, seed: int = 0, cmap: str = INK_ON_PAPER
 ) -> Path:
     """Draw new images: means of p(x|z) for z drawn from the prior and, next to them, draws from p(x|z) at the same z.
 
@@ -151,7 +151,7 @@ def samples(
     Args:
         vae: A fitted model, or its estimator.
         path: Path of the PNG.
-        image_shape: (height, width) of a row as an image.
+        image_shape: (height, width) or (height, width, 3) of a row as an image.
         size: Images along each side of the two panels.
         seed: Random seed of the draws.
         cmap: Name of a Matplotlib colour map.
@@ -184,7 +184,7 @@ def samples(
 
 
 def sheet(
-    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, int], *, columns: int = 10, cmap: str = INK_ON_PAPER
+    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, ...], *, columns: int = 10, cmap: str = INK_ON_PAPER
 ) -> Path:
     """Draw rows as images, starting at the top left, without text.
 
@@ -192,7 +192,7 @@ def sheet(
         vae: The model that they come from.
         path: Path of the PNG.
         rows: (n, D), in the decoder's units.
-        image_shape: (height, width) of a row as an image.
+        image_shape: (height, width) or (height, width, 3) of a row as an image.
         columns: Images in a row.
         cmap: Name of a Matplotlib colour map.
 
@@ -212,11 +212,19 @@ def sheet(
 
 def _apart(images):
     """Return images with an empty line of pixels on the right and at the bottom."""
-    return np.pad(np.asarray(images, float), ((0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+    images = np.asarray(images, float)
+    lines = ((0, 0), (0, 1), (0, 1), (0, 0))[: images.ndim]
+    return np.pad(images, lines, constant_values=np.nan)
 
 
 def show(axes, sheet, limits, cmap) -> None:
-    """Draw a sheet of images without smoothing."""
+    """Draw a sheet of images without smoothing: in colour if it has three channels, else the first channel."""
+    if sheet.ndim == 3 and sheet.shape[-1] == 3:
+        low, high = limits
+        shares = np.clip((sheet - low) / max(high - low, 1e-12), 0, 1)
+        sheet = np.where(np.isnan(shares), 1.0, shares)  # white between the images
+    elif sheet.ndim == 3:
+        sheet = sheet[..., 0]
     axes.imshow(sheet, cmap=cmap, vmin=limits[0], vmax=limits[1], interpolation="nearest", aspect="auto")
 
 

@@ -14,7 +14,13 @@ from aevb.models import LIKELIHOODS, has_real_support
 from aevb.report.images import as_values
 from aevb.report.judgement import judge
 from aevb.report.nearest import nearest_rows
-from aevb.report.references import grey_level_ceiling, independent_columns, independent_gaussians, independent_pixels
+from aevb.report.references import (
+    grey_level_ceiling,
+    independent_columns,
+    independent_gaussians,
+    independent_levels,
+    independent_pixels,
+)
 from aevb.report.some_rows import some
 from aevb.report.table_measures import measure_table
 
@@ -52,6 +58,10 @@ def measure(model: FittedModel, run_data: RunData, seed: int) -> dict:
     if len(run_data.train):
         metrics["comparison"] = _comparison(model, run_data, rows if model.recognition is None else some(run_data.test))
         metrics |= _baselines(model, run_data, rows, estimate.values, seed)
+    if LIKELIHOODS[model.likelihood].levels:
+        for name in ("held_out_lower_bound", "training_lower_bound", "held_out_log_likelihood"):
+            if name in metrics:
+                metrics[name] |= in_bits(metrics[name], model.matrix.num_columns)
     metrics["active_units"] = _active(model, run_data)
     if run_data.dataset.image_shape and len(run_data.train):
         metrics["nearest_training_row"] = _nearest(model, run_data, seed)
@@ -71,7 +81,8 @@ def measure(model: FittedModel, run_data: RunData, seed: int) -> dict:
 def lower_bound(model: FittedModel, rows: np.ndarray) -> dict:
     """Return the average bound of rows, its two terms, and its standard error over the rows."""
     rows = some(rows)
-    bounds, *terms = (np.asarray(term, np.float64) for term in likelihoods.lower_bound_terms(model, rows, NUM_SAMPLES))
+    found_terms = likelihoods.lower_bound_terms(model, rows, NUM_SAMPLES)[:3]
+    bounds, *terms = (np.asarray(term, np.float64) for term in found_terms)
     found = {"value": float(bounds.mean()), "std_error": _std_error(bounds), "median": float(np.median(bounds))}
     found |= {name: float(term.mean()) for name, term in zip(("reconstruction", "kl_divergence"), terms, strict=True)}
     estimator = "sgvb-b" if model.estimator == "sgvb-b" else "sgvb-a"  # also if another bound was maximized
@@ -94,6 +105,16 @@ def log_likelihood(
         num_samples: Number of draws of z.
     """
     return _described(model, rows, _estimate(model, rows, method, num_samples))
+
+
+def in_bits(found: dict, num_columns: int) -> dict:
+    """Return an average log-probability of rows as bits per dimension: per number of a row, such as a pixel's colour.
+
+    Example:
+        >>> in_bits({"value": -np.log(256) * 12}, 12)
+        {'bits_per_dimension': 8.0, 'dimensions': 12}
+    """
+    return {"bits_per_dimension": float(-found["value"] / (num_columns * np.log(2))), "dimensions": num_columns}
 
 
 def _estimate(model, rows, method=None, num_samples=LIKELIHOOD_SAMPLES) -> LogLikelihood:
@@ -152,6 +173,8 @@ def _comparison(model, run_data, rows):
         return {"independent_gaussians": independent_gaussians(train, rows)}
     if model.arguments.decoder is not None or LIKELIHOODS[model.likelihood].counts:
         return {}  # these references are for binary data and grey levels
+    if LIKELIHOODS[model.likelihood].levels:
+        return {"independent_levels": independent_levels(train, rows)}
     return {"independent_pixels": independent_pixels(train, rows), "grey_level_ceiling": grey_level_ceiling(rows)}
 
 

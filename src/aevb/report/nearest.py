@@ -47,7 +47,7 @@ def nearest_images(
     model: FittedModel,
     path,
     train: np.ndarray,
-    image_shape: tuple[int, int],
+    image_shape: tuple[int, ...],
     *,
     size: int = 10,
     seed: int = 0,
@@ -59,7 +59,7 @@ def nearest_images(
         model: A fitted model, or its estimator.
         path: Path of the PNG.
         train: (N, D), the training rows.
-        image_shape: (height, width) of a row as an image.
+        image_shape: (height, width) or (height, width, 3) of a row as an image.
         size: Number of new images.
         seed: Random seed of the draws.
         cmap: Name of a Matplotlib colour map.

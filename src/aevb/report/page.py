@@ -1,6 +1,7 @@
 """The report: one self-contained HTML file that works offline."""
 
 import base64
+import math
 import shlex
 from importlib.resources import files
 from pathlib import Path
@@ -35,6 +36,7 @@ _BINARIZATIONS = {
 _TABLE = "columns of different kinds, each with a family of its own; missing entries are integrated out"
 _REFERENCES = {
     "independent_pixels": "independent pixels, no latent variables",
+    "independent_levels": "independent pixels, no latent variables",
     "independent_gaussians": "independent Gaussian columns, no latent variables",
     "independent_columns": "independent columns, no latent variables",
     "grey_level_ceiling": "upper limit: the most that these grey levels allow",
@@ -92,6 +94,10 @@ def ranking(metrics: dict) -> tuple[str, list[dict]]:
                 models[_REFERENCES[name]] = value, None
     num_latent = metrics["active_units"]["of"]
     name = f"this model, {num_latent} latent variable{'s' * (num_latent != 1)}"
+    if "dimensions" in own:
+        bits = own["dimensions"] * math.log(2)
+        name += f" ({own['bits_per_dimension']:.3f} bits per dimension)"
+        models = {f"{words} ({-found[0] / bits:.3f} bits per dimension)": found for words, found in models.items()}
     models[name] = own["value"], own["std_error"]
     entries = [
         {"words": words, "value": value, "std_error": error, "is_own": words == name}
@@ -176,6 +182,9 @@ def _batch_size(model):
 def _decoder(model):
     if model.arguments.decoder is not None:
         return f"your own decoder: {_name(model.arguments.decoder)}"
+    network = model.arguments.network
+    if network != "mlp":
+        return f"{model.likelihood}; {network}, {model.arguments.activation}, images {model.matrix.image_shape}"
     layers = ", ".join(map(str, model.arguments.hidden_for(is_table=model.is_table))) or "none"
     chosen = ", chosen from the data" if model.arguments.likelihood == "auto" else ""
     family = "a family for each column" if model.is_table else model.likelihood

@@ -47,6 +47,27 @@ def independent_pixels(train: np.ndarray, X: np.ndarray) -> float:
     return float(np.mean(np.sum(_x_log_y(X, y) + _x_log_y(1 - X, 1 - y), axis=1)))
 
 
+def independent_levels(train: np.ndarray, X: np.ndarray) -> float:
+    """Return the log-likelihood of 8-bit levels X if columns are independent, in nats per datapoint.
+
+    It is a model without latent variables. The probability of a level is its share among the training rows, with one
+    additional row that is spread evenly over the 256 levels.
+
+    Args:
+        train: (N, D), in [0, 1], multiples of 1/255.
+        X: (n, D), likewise.
+
+    Example:
+        >>> round(float(np.exp(independent_levels(np.array([[1.0]]), np.array([[1.0]])))) * 512)
+        257
+    """
+    train, X = (np.round(255 * np.asarray(rows, np.float64)).astype(int) for rows in (train, X))
+    shares = np.zeros((train.shape[1], 256))
+    for column, levels in enumerate(train.T):
+        shares[column] = (np.bincount(levels, minlength=256) + 1 / 256) / (len(train) + 1)
+    return float(np.mean(np.sum(np.log(shares[np.arange(X.shape[1]), X]), axis=1)))
+
+
 def independent_gaussians(train: np.ndarray, X: np.ndarray) -> float:
     """Return the log-density of X if each column is an independent Gaussian, in nats per datapoint.
 

@@ -1,5 +1,6 @@
 """From a fitted model to its report, with metrics, pictures and the interactive page."""
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def write_report(
     X_train=None,
     y=None,
     y_train=None,
-    image_shape: tuple[int, int] | None = None,
+    image_shape: tuple[int, ...] | None = None,
     title: str = "A variational auto-encoder",
 ) -> Path:
     """Write the report of a fitted model, and the page to explore it in the browser.
@@ -186,10 +187,10 @@ def _labels(name, labels, num_rows):
 def _shape(image_shape, num_columns):
     if image_shape is None:
         return None
-    if len(image_shape) != 2 or image_shape[0] * image_shape[1] != num_columns:
+    if len(image_shape) not in (2, 3) or math.prod(image_shape) != num_columns:
         raise ValueError(
             f"image_shape={shown(image_shape)}: expected (height, width) with {num_columns} pixels in all."
         )
     for side in image_shape:
         check_parameter("image_shape", side, kind=int, low=1)
-    return int(image_shape[0]), int(image_shape[1])
+    return tuple(map(int, image_shape))

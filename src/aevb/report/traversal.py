@@ -13,7 +13,7 @@ MAX_SHOWN = 12
 
 
 def traversals(
-    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, int], *, size: int = 11, cmap: str = INK_ON_PAPER
+    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, ...], *, size: int = 11, cmap: str = INK_ON_PAPER
 ) -> Path:
     """Draw decoder means along each latent axis, through the average code, the most informative first.
 
@@ -21,7 +21,7 @@ def traversals(
         vae: A fitted model, or its estimator.
         path: Path of the PNG.
         rows: (n, D), used to rank the axes.
-        image_shape: (height, width) of a row as an image.
+        image_shape: (height, width) or (height, width, 3) of a row as an image.
         size: Images along an axis.
         cmap: Name of a Matplotlib colour map.
 
