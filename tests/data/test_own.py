@@ -371,7 +371,7 @@ HOSTILE = {
     "huge header": (huge_header, ".npy", "cannot be read"),
     "long header": (long_header, ".npy", "cannot be read"),
     "one number": (lambda path: save_npy(path, np.float64(1)), ".npy", "shape"),
-    "four axes": (lambda path: save_npy(path, np.ones((2, 2, 2, 2))), ".npy", "shape"),
+    "five axes": (lambda path: save_npy(path, np.ones((2, 2, 2, 2, 2))), ".npy", "shape"),
     "truncated npz": (truncated_archive, ".npz", "cannot be read"),
     "objects in npz": (archive({"X.npy": npy_bytes(OBJECTS)}), ".npz", "not numbers"),
     "an npz header that claims too much": (bomb, ".npz", "claims"),

@@ -17,6 +17,7 @@ from aevb.data.run_data import RunData
 from aevb.explorer import write_page
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.models import MatrixFormat, join, split, standard_models
+from aevb.networks import NetworkKind
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -28,8 +29,9 @@ def random_vae(data_dim, *, seed=0, units=None, offset=None, **arguments):
     vae._check_parameters()
     if vae.likelihood == "gaussian" and units is None:
         units = np.linspace(-2, 50, data_dim, dtype=np.float32), np.linspace(0.1, 20, data_dim, dtype=np.float32)
+    network = NetworkKind(vae.network, vae.image_shape)
     generative, recognition = standard_models(
-        data_dim, vae.latent_dim, vae.hidden, vae.likelihood, vae.activation, units=units
+        data_dim, vae.latent_dim, vae.hidden, vae.likelihood, vae.activation, units=units, network=network
     )
     parameters, constants, skeleton = split((generative, None if vae.learner == "mcem" else recognition))
     generator = np.random.default_rng(seed)
@@ -40,7 +42,7 @@ def random_vae(data_dim, *, seed=0, units=None, offset=None, **arguments):
     models = join(jax.tree.map(draw, parameters), constants, skeleton)
     vae.model_ = FittedModel(
         *models,
-        MatrixFormat(data_dim, scale=1 / 255, offset=offset),
+        MatrixFormat(data_dim, scale=1 / 255, offset=offset, image_shape=vae.image_shape),
         arguments=vae._arguments(),
         likelihood=vae.likelihood,
         latent_dim=vae.latent_dim,

@@ -149,3 +149,29 @@ def test_completions_are_draws_from_the_posterior(calculator, random_vae):
     )
     assert abs(np.mean(draws) - mean) < 4 * std / np.sqrt(300)
     assert abs(np.std(draws) / std - 1) < 4 / np.sqrt(600)
+
+
+@pytest.mark.parametrize(
+    ("network", "likelihood", "shape"),
+    [("conv", "bernoulli", (7, 5)), ("resnet", "sigmoid-gaussian", (8, 6, 3)), ("conv", "gaussian", (9, 4, 2))],
+)
+def test_convolutions_agree_with_jax(calculator, random_vae, network, likelihood, shape):
+    num, num_pixels = 5, int(np.prod(shape))
+    vae = random_vae(
+        num_pixels,
+        latent_dim=J,
+        hidden=(8, 6),
+        likelihood=likelihood,
+        network=network,
+        image_shape=shape,
+        activation="gelu",
+    )
+    generator = np.random.default_rng(1)
+    X = generator.random((num, num_pixels), np.float32)
+    if likelihood == "gaussian":
+        units = vae.generative_.decoder.units
+        X = np.asarray(units.loc + units.scale * generator.normal(size=X.shape), np.float32)
+    Z, epsilon = (generator.normal(size=shape).astype(np.float32) for shape in ((num, J), (num, L, J)))
+    expected = in_jax(vae.generative_, vae.recognition_, X, Z, epsilon)
+    single = {name: np.asarray(array, np.float32) for name, array in full_arrays(vae).items()}
+    assert max(largest_error(in_the_page(calculator, vae, single, X, Z, epsilon), expected).values()) < 5e-5

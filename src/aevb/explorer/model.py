@@ -12,7 +12,8 @@ from aevb.fitted import FittedModel
 from aevb.models import LIKELIHOODS, TABLE, named_leaves, split
 
 PAGE_LIKELIHOODS = ("bernoulli", "gaussian", "sigmoid-gaussian", TABLE)  # which page/model.js and families.js decode
-_ARGUMENTS = ("hidden", "activation", "learner")
+_ARGUMENTS = ("hidden", "activation", "learner", "network")
+_NETWORKS = ("mlp", "conv", "resnet")  # which page/network.js and page/conv.js run
 
 
 class NotExplorableError(ValueError):
@@ -31,9 +32,10 @@ def check_explorable(model: FittedModel) -> None:
             f"this model has its own {' and '.join(own)}, but the browser can only run networks built by aevb.VAE "
             "(MLPs with any hidden layers and activation)."
         )
-    if model.arguments.network != "mlp":
+    if model.arguments.network not in _NETWORKS or (model.arguments.network != "mlp" and model.given is not None):
         raise NotExplorableError(
-            f"this model has network={model.arguments.network!r}, but the browser can only run network='mlp'."
+            f"this model has network={model.arguments.network!r}, but the browser can only run "
+            f"{', '.join(map(repr, _NETWORKS))}, and with conditional=True only 'mlp'."
         )
     if model.likelihood not in PAGE_LIKELIHOODS and not LIKELIHOODS[model.likelihood].counts:
         raise NotExplorableError(
@@ -78,6 +80,7 @@ def describe(model: FittedModel) -> dict[str, Any]:
     return {
         **arguments,
         "latent_dim": model.latent_dim,
+        "image_shape": _image_shape(model),
         "hidden": [int(width) for width in model.arguments.hidden_for(is_table=model.is_table)],
         "likelihood": model.likelihood,
         "data_dim": model.matrix.num_columns,
@@ -88,6 +91,12 @@ def describe(model: FittedModel) -> dict[str, Any]:
         "prior": _mixture(model),
         "given": describe_given(model),
     }
+
+
+def _image_shape(model):
+    """Return (height, width, channels) of the images that networks read; None if rows are not images."""
+    shape = None if model.is_table else model.matrix.image_shape
+    return None if shape is None else [int(side) for side in (*shape, 1)[:3]]
 
 
 def _mixture(model):
@@ -109,7 +118,7 @@ def model_arrays(model: FittedModel) -> dict[str, np.ndarray]:
     parameters, constants, _ = split((model.point_generative, model.encoder))
     leaves = {name: np.asarray(leaf) for name, leaf in named_leaves({"parameters": parameters, "constants": constants})}
     return {
-        name: as_half(leaf) if leaf.ndim == 2 else leaf.astype(np.float32)
+        name: as_half(leaf) if leaf.ndim >= 2 else leaf.astype(np.float32)
         for name, leaf in leaves.items()
         if ".decoder.shared[" not in name  # of the columns of a table: these are in the description
     }

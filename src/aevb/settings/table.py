@@ -43,13 +43,15 @@ SETTINGS: dict[str, Setting] = {
         levels it is the average bound over random binarizations with these probabilities, and comparable with
         neither binary nor continuous results. ``"gaussian"`` for real data; columns are standardized
         internally, and the bound is on the density in the units of X (k/255 for bytes that are grey levels).
-        ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper. ``"discretized-logistic"`` for 8-bit
-        grey levels and colours, k/255: a mixture of logistic distributions, whose bound is on the log probability of
-        the levels, also given in bits per dimension. ``"multinomial"`` for counts of words, dense or a SciPy sparse matrix, given the length of each document: the decoder is
-        linear, so that latent variables are topics, and the bound is on the log probability of the counts,
-        with the multinomial coefficient; see `topics` and `perplexity`. ``"auto"`` chooses
-        from the values in X: Bernoulli for 0 and 1 and for grey levels that are mostly near 0 and 1, like ink
-        on paper; sigmoid-Gaussian for other grey levels, such as photographs; Gaussian for all other data.
+        ``"sigmoid-gaussian"`` keeps the means in (0, 1), as for Frey Face in the paper.
+        ``"discretized-logistic"`` for 8-bit grey levels and colours, k/255: a mixture of logistic
+        distributions, whose bound is on the log probability of the levels, also given in bits per dimension.
+        ``"multinomial"`` for counts of words, dense or a SciPy sparse matrix, given the length of each
+        document: the decoder is linear, so that latent variables are topics, and the bound is on the log
+        probability of the counts, with the multinomial coefficient; see `topics` and `perplexity`. ``"auto"``
+        chooses from the values in X: Bernoulli for 0 and 1 and for grey levels that are mostly near 0 and 1,
+        like ink on paper; sigmoid-Gaussian for other grey levels, such as photographs; Gaussian for all other
+        data.
         ``likelihood_`` and ``likelihood_reason_`` say which one, and why.
         """,
         choices=("auto",),

@@ -26,7 +26,7 @@ import { State } from "./state.js";
  * @property {boolean[]} active
  * @property {number[]} pca_variances
  * @property {[number, number]} range
- * @property {[number, number] | null} image_shape
+ * @property {number[] | null} image_shape (height, width), or (height, width, channels)
  * @property {boolean} light_on_dark
  * @property {import("./fields.js").FieldFacts[] | null} fields the columns of a table; null for images
  * @property {number | null} typical_bound

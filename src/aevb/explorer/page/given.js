@@ -29,8 +29,8 @@ export class Given {
   constructor(facts, model, arrays, activation) {
     this.facts = facts;
     this.model = model;
-    this.decoder = model.decoder;
-    this.encoder = model.encoder;
+    this.decoder = /** @type {import("./network.js").Network} */ (model.decoder); // the page has no others with y
+    this.encoder = /** @type {import("./network.js").Network | null} */ (model.encoder);
     this.labels = facts.is_classifier ? findNetwork(arrays, "encoder.label", activation) : null;
     this.size = facts.columns.length;
   }

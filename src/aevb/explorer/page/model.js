@@ -1,5 +1,6 @@
 // The model: p(z), p(x|z) and q(z|x), with parameters computed by networks.
 
+import { applyConvNet, findConvNet } from "./conv.js";
 import { apply, findNetwork, gaussianOf, sigmoid, softplus } from "./network.js";
 import { Prior } from "./prior.js";
 import { TableModel } from "./table_model.js";
@@ -15,6 +16,8 @@ import { TableModel } from "./table_model.js";
  * @typedef {object} Description as in the model file
  * @property {number} latent_dim
  * @property {number[]} hidden
+ * @property {string} network
+ * @property {number[] | null} image_shape (height, width, channels) for networks of images
  * @property {string} activation
  * @property {string} learner
  * @property {string} learner_name
@@ -38,7 +41,10 @@ export class Model {
    * @param {Map<string, NamedArray>} arrays
    */
   constructor(description, arrays) {
-    const decoder = findNetwork(arrays, "decoder", description.activation);
+    /** @param {"encoder" | "decoder"} part */
+    const found = (part) =>
+      description.network === "mlp" ? findNetwork(arrays, part, description.activation) : conv(arrays, part, description);
+    const decoder = found("decoder");
     if (!decoder) throw new Error("the page does not contain a decoder");
     this.latentDim = description.latent_dim;
     this.dataDim = description.data_dim;
@@ -47,7 +53,7 @@ export class Model {
     this.inUnitInterval = this.isBernoulli || this.isSigmoid;
     this.prior = new Prior(this.latentDim, description.prior);
     this.decoder = decoder;
-    this.encoder = findNetwork(arrays, "encoder", description.activation);
+    this.encoder = found("encoder");
     const named = [...arrays].filter(([name]) => name.includes(".decoder.units."));
     /** Means and standard deviations of the columns: the networks of a Gaussian model work in these units. */
     this.units = named.length ? { loc: valuesOf(named, "loc"), scale: valuesOf(named, "scale") } : null;
@@ -61,7 +67,7 @@ export class Model {
    */
   encode(x, _missing = null) {
     if (!this.encoder) throw new Error("the model has no encoder");
-    return gaussianOf(apply(this.encoder, this.inputs(x, null)), this.latentDim);
+    return gaussianOf(run(this.encoder, this.inputs(x, null)), this.latentDim);
   }
 
   /**
@@ -80,7 +86,7 @@ export class Model {
    * @returns {Likelihood} (n, D) each
    */
   decode(z) {
-    const y = apply(this.decoder, z);
+    const y = run(this.decoder, z);
     const length = z.length / this.latentDim;
     if (this.isBernoulli) return { logits: y, mu: y.map(sigmoid), sigma: null, length };
     const { mu, sigma } = gaussianOf(y, this.dataDim);
@@ -198,6 +204,24 @@ export class Model {
   noiseUnit(column) {
     return this.units ? this.units.scale[column] : 1;
   }
+}
+
+/**
+ * @param {Map<string, NamedArray>} arrays
+ * @param {"encoder" | "decoder"} part
+ * @param {Description} description
+ */
+function conv(arrays, part, { activation, image_shape: shape }) {
+  if (!shape) throw new Error("the page does not contain the shape of the images");
+  return findConvNet(arrays, part, activation, shape);
+}
+
+/**
+ * @param {Network | import("./conv.js").ConvNet} network
+ * @param {Float32Array} x (n, inSize)
+ */
+function run(network, x) {
+  return "levels" in network ? applyConvNet(network, x) : apply(network, x);
 }
 
 /**

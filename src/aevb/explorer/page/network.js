@@ -154,7 +154,7 @@ function linearOfOne({ weight, bias, inSize, outSize }, x) {
  * @param {Float32Array} x (n, inSize)
  * @param {number} n
  */
-function linear({ weight, bias, inSize, outSize }, x, n) {
+export function linear({ weight, bias, inSize, outSize }, x, n) {
   const y = new Float32Array(n * outSize);
   let s = 0;
   for (; s + 4 <= n; s += 4) {

@@ -10,10 +10,11 @@ const SIZES = { draw: 1.15, erase: 2, mask: 2.6 }; // radii on an image of 28 pi
 export class Pad {
   /**
    * @param {App} app
-   * @param {[number, number]} shape
+   * @param {number[]} shape (height, width), or (height, width, channels)
    */
-  constructor(app, [height, width]) {
+  constructor(app, [height, width, channels = 1]) {
     this.app = app;
+    this.channels = channels;
     this.width = width;
     this.height = height;
     this.canvas = findCanvas("input");
@@ -75,7 +76,7 @@ export class Pad {
    * @param {[number, number]} to
    */
   stroke(from, to) {
-    const { app, width, height } = this;
+    const { app, width, height, channels } = this;
     const x = app.values.x ? app.inUnits(app.values.x) : this.blank();
     const missing = app.values.missing.slice();
     const radius = Math.max((Math.max(width, height) / 28) * SIZES[this.tool], 0.8); // in pixels of the image
@@ -83,19 +84,21 @@ export class Pad {
     for (let row = 0; row < height; row++) {
       for (let column = 0; column < width; column++) {
         const d = distance(column, row, from, to) / radius;
-        const i = row * width + column;
+        const first = (row * width + column) * channels;
         if (this.tool === "mask") {
-          if (d <= 1) missing[i] = 1;
+          if (d <= 1) missing.fill(1, first, first + channels);
           continue;
         }
         const ink = Math.min(Math.max(1.55 - d, 0), 1); // a soft edge
         if (!ink) continue;
-        missing[i] = 0;
-        const level =
-          this.tool === "draw"
-            ? Math.max((x[i] - low) / (high - low), ink)
-            : Math.min((x[i] - low) / (high - low), 1 - ink);
-        x[i] = low + (high - low) * (Math.round(255 * level) / 255);
+        missing.fill(0, first, first + channels);
+        for (let i = first; i < first + channels; i++) {
+          const level =
+            this.tool === "draw"
+              ? Math.max((x[i] - low) / (high - low), ink)
+              : Math.min((x[i] - low) / (high - low), 1 - ink);
+          x[i] = low + (high - low) * (Math.round(255 * level) / 255);
+        }
       }
     }
     app.setInput(this.tool === "mask" ? { missing } : { x: app.fromUnits(x), missing, source: null });
@@ -108,11 +111,11 @@ export class Pad {
 
   /** Move the drawing to the centre of mass of the data: the encoder has never seen it elsewhere. */
   center() {
-    const { app, width, height } = this;
+    const { app, width, height, channels } = this;
     if (!app.values.x) return;
     const before = app.inUnits(app.values.x);
-    const mine = middle(before, width, this.blank()[0]);
-    const theirs = middle(app.inUnits(app.columns.means), width, this.blank()[0]);
+    const mine = middle(before, width, channels, this.blank()[0]);
+    const theirs = middle(app.inUnits(app.columns.means), width, channels, this.blank()[0]);
     const [dx, dy] = [Math.round(theirs[0] - mine[0]), Math.round(theirs[1] - mine[1])];
     const x = this.blank();
     const missing = new Uint8Array(app.D);
@@ -120,8 +123,11 @@ export class Pad {
       for (let column = 0; column < width; column++) {
         const [u, v] = [column - dx, row - dy];
         if (u < 0 || v < 0 || u >= width || v >= height) continue;
-        x[row * width + column] = before[v * width + u];
-        missing[row * width + column] = app.values.missing[v * width + u];
+        const [to, from] = [(row * width + column) * channels, (v * width + u) * channels];
+        for (let c = 0; c < channels; c++) {
+          x[to + c] = before[from + c];
+          missing[to + c] = app.values.missing[from + c];
+        }
       }
     }
     if (dx || dy) app.setInput({ x: app.fromUnits(x), missing, source: null });
@@ -162,7 +168,7 @@ export class Pad {
    * @returns {Promise<string>} a message for the user
    */
   async read(file) {
-    const { app, width, height } = this;
+    const { app, width, height, channels } = this;
     const bitmap = await createImageBitmap(file);
     const sheet = document.createElement("canvas");
     Object.assign(sheet, { width, height });
@@ -175,14 +181,17 @@ export class Pad {
     drawing.drawImage(bitmap, (width - w) / 2, (height - h) / 2, w, h);
     const { data } = drawing.getImageData(0, 0, width, height);
     // Converted to grey like Pillow, which reads folders of pictures: a training file gives the same row again.
-    const levels = Float64Array.from({ length: width * height }, (_, i) => {
+    const levels = Float64Array.from({ length: width * height * channels }, (_, place) => {
+      const i = Math.floor(place / channels);
       const [r, g, b] = data.subarray(4 * i, 4 * i + 3);
+      if (channels === 3) return data[4 * i + (place % 3)];
       const light = (19595 * r + 38470 * g + 7471 * b + 0x8000) >> 16;
       return app.data.light_on_dark ? light : 255 - light;
     });
     const [low, high] = this.ends();
     const x = levels.map((level) => low + (high - low) * (level / 255));
     app.setInput({ x: app.fromUnits(x), source: null, missing: new Uint8Array(app.D), noise: 0 });
+    if (channels === 3) return `${file.name}: resized to ${width} x ${height} pixels.`;
     const large = app.data.light_on_dark ? "light" : "dark";
     return `${file.name}: ${large} pixels are large values, as in the data. Invert makes them small ones.`;
   }
@@ -218,14 +227,16 @@ function distance(x, y, [x0, y0], [x1, y1]) {
 /**
  * @param {Float64Array} x
  * @param {number} width
+ * @param {number} channels
  * @param {number} low
  */
-function middle(x, width, low) {
+function middle(x, width, channels, low) {
   let [sum, right, down] = [1e-9, 0, 0];
   x.forEach((value, i) => {
     sum += value - low;
-    right += (value - low) * (i % width);
-    down += (value - low) * Math.floor(i / width);
+    const pixel = Math.floor(i / channels);
+    right += (value - low) * (pixel % width);
+    down += (value - low) * Math.floor(pixel / width);
   });
   return [right / sum, down / sum];
 }

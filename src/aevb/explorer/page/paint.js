@@ -24,13 +24,13 @@ export function makePainter(facts, offset, inUnitInterval, columns) {
 }
 
 /**
- * @param {[number, number]} shape (height, width)
+ * @param {number[]} shape (height, width), or (height, width, channels): three are colours
  * @param {number[]} offset (D,)
  * @param {[number, number]} range in the units of the data
  * @param {boolean} lightOnDark
  * @returns {Painter}
  */
-function imagePainter([height, width], offset, [low, high], lightOnDark) {
+function imagePainter([height, width, channels = 1], offset, [low, high], lightOnDark) {
   let ramp = new Uint32Array(256);
   let hidden = 0;
   const updateColours = () => {
@@ -39,11 +39,11 @@ function imagePainter([height, width], offset, [low, high], lightOnDark) {
           [8, 8, 8],
           [250, 250, 250],
         ]
-      : [channels(colour("paper-low")), channels(colour("paper-high"))];
+      : [channelsOf(colour("paper-low")), channelsOf(colour("paper-high"))];
     ramp = Uint32Array.from({ length: 256 }, (_, level) =>
       packed(ends[0].map((from, k) => from + (level / 255) * (ends[1][k] - from))),
     );
-    hidden = packed(channels(colour("hidden")));
+    hidden = packed(channelsOf(colour("hidden")));
   };
   updateColours();
   const image = new ImageData(width, height);
@@ -54,9 +54,14 @@ function imagePainter([height, width], offset, [low, high], lightOnDark) {
     updateColours,
     paint(canvas, x, missing = null) {
       if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-      for (let i = 0; i < pixels.length; i++) {
+      const levelAt = (/** @type {number} */ i) => {
         const level = Math.round((255 * (x[i] + offset[i] - low)) / (high - low));
-        pixels[i] = missing && missing[i] ? hidden : ramp[level < 0 ? 0 : level > 255 ? 255 : level];
+        return level < 0 ? 0 : level > 255 ? 255 : level;
+      };
+      for (let i = 0; i < pixels.length; i++) {
+        const first = i * channels;
+        const shown = channels === 3 ? packed([0, 1, 2].map((c) => levelAt(first + c))) : ramp[levelAt(first)];
+        pixels[i] = missing && missing[first] ? hidden : shown;
       }
       context(canvas).putImageData(image, 0, 0);
     },
@@ -124,7 +129,7 @@ function tablePainter({ means, stds }, fields) {
 }
 
 /** @param {string} hex such as #14171b */
-function channels(hex) {
+function channelsOf(hex) {
   return [1, 3, 5].map((place) => parseInt(hex.slice(place, place + 2), 16));
 }
 
