@@ -16,7 +16,9 @@ from scipy.stats import multivariate_normal
 
 from aevb.distributions import MarkovChain, reparameterize
 from aevb.estimators import importance, sgvb_a, sgvb_b
+from aevb.fitted import filtering
 from aevb.fitted import sequences as tasks
+from aevb.fitted.filtering import one_filter
 from aevb.models import (
     Column,
     Conversion,
@@ -273,10 +275,11 @@ def _weights(models, x):
 
 
 @eqx.filter_jit
-def filters(generative, x, keys, num_particles, proposal=None):
+def filters(generative, x, keys, num_particles, recognition=None):
+    """Return the results of filters; of those that draw states given x_t, if there is no recognition model."""
     x = jax.tree.map(jnp.asarray, x)
-    models = generative, RecognitionModel(_Nothing()) if proposal is None else proposal
-    return jax.vmap(lambda key: tasks.one_filter(models, x, key, num_particles))(keys)
+    models = generative, RecognitionModel(_Nothing()) if recognition is None else recognition
+    return jax.vmap(lambda key: one_filter(models, x, key, num_particles, may_look_ahead=True))(keys)
 
 
 class _Nothing(eqx.Module):
@@ -284,20 +287,41 @@ class _Nothing(eqx.Module):
 
 
 @pytest.mark.parametrize(
-    ("guided", "autoregressive"),
-    [(False, False), *(pytest.param(*case, marks=pytest.mark.thorough) for case in [(True, False), (True, True)])],
+    ("proposal", "autoregressive"),
+    [
+        ("prior", False),
+        *(
+            pytest.param(*case, marks=pytest.mark.thorough)
+            for case in [("forward", False), ("forward", True), ("smoother", False), ("guided", False)]
+        ),
+    ],
 )
-def test_the_particle_filter_is_unbiased(guided, autoregressive):
+def test_the_particle_filter_is_unbiased(proposal, autoregressive, monkeypatch):
     """The average of 4,000 estimates of p(x) lies within 5 standard errors of it: false alarms below 1e-6 each."""
-    shape = SHAPE._replace(recognition="forward", autoregressive=autoregressive)
+    is_q = proposal in ("forward", "smoother")
+    shape = SHAPE._replace(recognition=proposal if is_q else "smoother", autoregressive=autoregressive)
     generative, recognition = linear_models(shape)
     x = each(datapoints(autoregressive=autoregressive))[0]
+    if proposal != "guided":
+        monkeypatch.setattr(filtering, "MAX_GUIDED", 0)
 
-    found = filters(generative, x, jax.random.split(jax.random.key(1), 4000), 20, recognition if guided else None)
+    keys = jax.random.split(jax.random.key(1), 4000)
+    # A number of particles each, so that no compiled program of another case is reused.
+    found = filters(generative, x, keys, {"guided": 21}.get(proposal, 20), recognition if is_q else None)
 
     ratio = np.exp(np.asarray(found.log_predictive).sum(axis=1) - conditioned(generative, x)[0])
-    assert ratio.std() > 0.05
+    assert ratio.std() > 0.02
     assert abs(ratio.mean() - 1) < 5 * ratio.std() / np.sqrt(len(ratio))
+
+
+@pytest.mark.thorough
+def test_states_drawn_given_an_observation_all_have_its_probability_as_weight():
+    """For a linear emission the proposal is p(z_1|x_1), and each weight p(x_1): a single particle is enough."""
+    generative, _ = linear_models()
+    for x in each(datapoints())[:3]:
+        found = filters(generative, x, jax.random.split(jax.random.key(1), 5), 1)
+        expected = conditioned(generative, x, until=1)[0]
+        np.testing.assert_allclose(np.asarray(found.log_predictive)[:, 0], expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.thorough

@@ -59,7 +59,7 @@ def test_filtered_states_and_draws_have_the_lengths_asked_for(model):
 
 @pytest.mark.thorough
 def test_a_run_resumes_bit_for_bit(tmp_path):
-    setting = SMALL | {"max_epochs": 4, "kl_annealing": 10, "validation_fraction": 0.5}
+    setting = SMALL | {"max_epochs": 4, "kl_annealing": 10, "dropout": 0.2, "validation_fraction": 0.5}
     whole = SequenceVAE(**setting).fit(WALKS)
     SequenceVAE(**setting | {"max_epochs": 2}).fit(WALKS, checkpoint=tmp_path, checkpoint_seconds=0)
     resumed = SequenceVAE(**setting).fit(WALKS, checkpoint=tmp_path)
@@ -67,6 +67,16 @@ def test_a_run_resumes_bit_for_bit(tmp_path):
     assert resumed.score(WALKS) == whole.score(WALKS)
     assert len(resumed.history_) == 4
     assert "validation_lower_bound" in resumed.history_[0]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("window", [None, 4])
+def test_units_are_left_out_in_training_only(window):
+    setting = SMALL | {"hidden": (3,), "learning_rate": 1e-30, "window": window}  # parameters stay where they start
+    whole, thin = (SequenceVAE(**setting, dropout=rate).fit(WALKS) for rate in (0.0, 0.5))
+
+    assert whole.history_[-1]["lower_bound"] != thin.history_[-1]["lower_bound"]
+    assert whole.score(WALKS) == thin.score(WALKS)
 
 
 @pytest.mark.thorough

@@ -15,8 +15,9 @@ from jax import Array, lax
 from aevb.arguments import check_parameter
 from aevb.arrays import fingerprint
 from aevb.distributions import reparameterize
+from aevb.fitted.filtering import one_filter
 from aevb.fitted.model import FittedModel
-from aevb.fitted.sequences import one_filter, over_sequences
+from aevb.fitted.sequences import over_sequences
 
 NUM_PARTICLES = 500
 

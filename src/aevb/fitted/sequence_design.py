@@ -1,11 +1,13 @@
 """From the arguments of `SequenceVAE` to initial models and a learner."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array
 
@@ -15,6 +17,8 @@ from aevb.learners import AEVB
 from aevb.learners.carrying import Carrying
 from aevb.learners.protocol import LearnerState
 from aevb.models import split
+from aevb.models.column import Column
+from aevb.models.linear_order import state_dim
 from aevb.models.linear_states import can_start_linear, fit_linear_states, start_from_linear_states
 from aevb.models.sequence import SequenceShape, sequence_models, start_sequence_models
 from aevb.settings import Arguments
@@ -99,6 +103,7 @@ class SequenceDesign:
             optimizer=recognition_first(optimizer_of(a)) if self.starts_linear else optimizer_of(a),
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=False),
             annealing=a.kl_annealing,
+            dropout=float(a.option("dropout", 0.0)),
         )
         learner = Carrying(learner, num_windows) if num_windows else learner
         return learner, learner.init(models, learning_rate or 0.0, key)
@@ -131,30 +136,35 @@ def recognition_first(optimizer: optax.GradientTransformation) -> optax.Gradient
     return optax.GradientTransformation(init, update)
 
 
-FEW_VALUES, LARGEST = 2_000, 16
+FEW_VALUES, SMALLEST, LARGEST = 2_000, 2, 16
 VALUES_PER_WEIGHT = 5  # of a linear transition and emission, which decides J for few values
 FEW_SEQUENCES = 10
 SIZES = ("latent_dim", "transition", "recurrent_size", "hidden", "linear_start")
 
 
-def sized(arguments: Arguments, num_sequences: int, num_values: int, num_columns: int) -> Arguments:
+def sized(arguments: Arguments, encoded: Any, columns: Sequence[Column]) -> Arguments:
     """Return the arguments with sizes for these data where they are None.
 
     Args:
         arguments: The arguments of the estimator.
-        num_sequences: For training.
-        num_values: That are observed in them.
-        num_columns: D.
+        encoded: The sequences, see :class:`aevb.data.encoded_sequences.Encoded`.
+        columns: Those that are learned.
 
     Example:
-        >>> found = [sized(Arguments(transition=None), 1, n, 1) for n in (50, 300, 5_000)]
+        >>> from aevb.data.encoded_sequences import Encoded
+        >>> walk = np.random.default_rng(0).normal(size=(5_000, 1)).cumsum(axis=0)
+        >>> some = [Encoded(np.array([n]), [walk[:n]], [np.ones(n)]) for n in (50, 5_000)]
+        >>> found = [sized(Arguments(transition=None), x, [Column("x", "gaussian")]) for x in some]
         >>> [(a.latent_dim, a.transition, a.recurrent_size) for a in found]
-        [(2, 'linear', 32), (6, 'linear', 32), (16, 'gated', 100)]
+        [(2, 'linear', 32), (2, 'gated', 100)]
     """
+    num_sequences, num_values = len(encoded.lengths), sum(int(np.isfinite(rows).sum()) for rows in encoded.values)
     is_few = num_values < FEW_VALUES
     J = LARGEST
-    while is_few and J > 2 and VALUES_PER_WEIGHT * J * (J + num_columns + 2) > num_values:
+    while is_few and J > SMALLEST and VALUES_PER_WEIGHT * J * (J + len(columns) + 2) > num_values:
         J -= 1
+    if arguments.latent_dim is None and num_sequences < FEW_SEQUENCES and all(c.family == "gaussian" for c in columns):
+        J = min(J, max(state_dim(encoded.values, encoded.controls), SMALLEST))
     width = 32 if is_few else 100
     chosen = {"latent_dim": J, "transition": "linear" if is_few else "gated", "recurrent_size": width}
     chosen |= {"hidden": (width,), "linear_start": num_sequences < FEW_SEQUENCES}

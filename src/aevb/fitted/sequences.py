@@ -18,9 +18,9 @@ from jax import Array, lax
 from aevb.arrays import fingerprint
 from aevb.distributions import reparameterize
 from aevb.estimators import Terms
+from aevb.fitted.filtering import NUM_FILTERS, filter_with, filters_with
 from aevb.fitted.model import FittedModel
 from aevb.inference.importance import estimate_from
-from aevb.inference.particle_filter import Particles, particle_filter
 from aevb.inference.result import LogLikelihood
 from aevb.training.buckets import buckets_of
 from aevb.training.evaluation import rowwise, terms_of_row
@@ -29,7 +29,6 @@ STEPS_AT_ONCE = 2048  # of all sequences in a batch
 MAX_BATCH = 32
 DRAWS_AT_ONCE, STEPS_OF_DRAWS = 50, 50_000  # of one sequence, and their steps
 MAX_K_HAT = 0.7  # of reliable importance weights
-NUM_FILTERS = 10  # independent particle filters, whose spread gives the standard error
 
 
 def over_sequences(function: Callable, model: FittedModel, encoded: Any, *arguments: Any, more: int = 0) -> list:
@@ -81,7 +80,7 @@ def log_likelihood(
         num_samples: Draws, or particles in all filters together.
         random_state: As in scikit-learn; None for the model's own.
     """
-    weigh = _log_weights(num_samples) if method == "importance" else _filters(-(-num_samples // NUM_FILTERS))
+    weigh = _log_weights(num_samples) if method == "importance" else filters_with(-(-num_samples // NUM_FILTERS))
     log_weights = np.array(over_sequences(weigh, model, encoded, model.key(random_state)))
     values, std_errors, diagnostics = estimate_from(log_weights)
     if method != "importance":
@@ -132,46 +131,11 @@ def _log_weights(num_samples):
 
 def filtered(model: FittedModel, encoded: Any, num_particles: int, random_state: Any = None) -> list:
     """Return the filtered mean and standard deviation of each state, and log p(x_t | x_{1:t-1}), for each sequence."""
-    found = over_sequences(_filter(num_particles), model, encoded, model.key(random_state))
+    found = over_sequences(filter_with(num_particles), model, encoded, model.key(random_state))
     return [
         (mean[:length], std[:length], log_p[:length])
         for (mean, std, log_p), length in zip(found, encoded.lengths, strict=True)
     ]
-
-
-@cache
-def _filter(num_particles):
-    def run(models, x, key):
-        found = one_filter(models, x, jax.random.fold_in(key, fingerprint(x)), num_particles)
-        return found.mean, jnp.sqrt(found.variance), found.log_predictive
-
-    return run
-
-
-@cache
-def _filters(num_particles):
-    def run(models, x, key):
-        keys = jax.random.split(jax.random.fold_in(key, fingerprint(x)), NUM_FILTERS)
-        return jax.vmap(lambda key: one_filter(models, x, key, num_particles).log_likelihood)(keys)
-
-    return run
-
-
-def one_filter(models: tuple, x: Any, key: Array, num_particles: int) -> Particles:
-    """Return the particle filter of one sequence."""
-    generative, recognition = models
-    encoder = recognition.encoder
-    # Only a recognition model that sees no later observations may propose.
-    proposal = recognition(x) if set(getattr(encoder, "networks", ())) == {"forward"} else None
-
-    def log_emission(z, of_step):
-        values, observed, given = of_step
-        p = generative.decoder.at(z, given)
-        return p.observed_log_prob(values, jnp.broadcast_to(observed, (len(z), len(observed))))
-
-    prior = generative.latent_distribution(x)
-    read = {name: x.given[name] for name in ("previous",) if name in x.given}
-    return particle_filter(prior, log_emission, (x.values, x.observed, read), key, num_particles, proposal)
 
 
 # ---- states and values -----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ Paper: Algorithm 1, §2.3.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,15 @@ from jax import Array
 from aevb.estimators import Terms, importance, importance_terms, minibatch, with_terms
 from aevb.learners.ascent import Ascent
 from aevb.learners.protocol import LearnerState
+from aevb.models.dropout import draw_masks, thinned
 from aevb.models.recognition import noise_of
+
+
+class WithMasks(NamedTuple):
+    """The noise of a step with dropout."""
+
+    epsilon: Any  # (M, L, ...)
+    masks: list[Array]  # of all datapoints of the step
 
 
 @final
@@ -36,6 +44,7 @@ class AEVB(Ascent):
             learns what it can tell from the label, before it learns to read z.
         free_bits: Nats of each level's KL term, averaged over the minibatch, that the objective does not count (Kingma
             et al., "Improving variational inference with inverse autoregressive flow", 2016, eq. 15). 0 for none.
+        dropout: Probability with which a hidden unit is left out of a step, see :mod:`aevb.models.dropout`.
 
     Paper: Algorithm 1, §2.3, §5.
     Deviates: the objective is divided by N, so that a learning rate means the same for small and large data sets.
@@ -44,6 +53,7 @@ class AEVB(Ascent):
     annealing: int = 0
     initial_kl_weight: float = 0.0
     free_bits: float = 0.0
+    dropout: float = 0.0
     title: ClassVar[str] = "Auto-Encoding Variational Bayes"
     argument: ClassVar[str] = "learner='aevb'"
     follows_estimator: ClassVar[bool] = True
@@ -63,18 +73,27 @@ class AEVB(Ascent):
         return self._pair(state)
 
     def draw_noise(self, state: LearnerState, key: Array, x: Any, shape: tuple[int, ...]) -> Any:
-        """Draw epsilon ~ p(epsilon) for datapoints like x: shape ``(*shape, L, ...)``."""
-        _, recognition = self.models(state)
+        """Draw epsilon ~ p(epsilon) for datapoints like x: shape ``(*shape, L, ...)``; beside it masks of dropout."""
+        models = self.models(state)
+        if not self.dropout:
+            return self._epsilon(models[1], key, x, shape)
+        key, key_masks = jax.random.split(key)
+        masks = draw_masks(models, self.dropout, key_masks, shape[:-1])
+        return WithMasks(self._epsilon(models[1], key, x, shape), masks)
+
+    def _epsilon(self, recognition, key, x, shape):
         return noise_of(self.estimator, recognition, x).sample(key, (*shape, self.num_samples))
 
     def step(self, state: LearnerState, batch: Any, noise: Any, places: Array):
         """Update all parameters with one minibatch (M, ...) and its noise (M, L, ...); `places` are not used."""
+        epsilon, masks = noise if self.dropout else (noise, [])
         is_weighted = self.annealing and self.estimator is importance
         terms_of_data = minibatch(importance_terms if is_weighted else with_terms(self.estimator), self.num_data)
 
         def objective(parameters):
-            generative, recognition = self._pair(state, parameters)
-            terms = terms_of_data(generative, recognition, batch, noise)
+            models = self._pair(state, parameters)
+            generative, recognition = thinned(models, masks) if self.dropout else models
+            terms = terms_of_data(generative, recognition, batch, epsilon)
             terms = jax.tree.map(lambda term: term / self.num_data, terms)
             report = Terms(terms.lower_bound) if is_weighted else terms._replace(at_first=None)
             weight = jnp.minimum(state.memory / self.annealing, 1.0) if self.annealing else 1.0

@@ -85,7 +85,7 @@ class Carrying:
             one = jax.tree.map(lambda leaf: leaf[:1], epsilon)
             return recognition.encoder.carried(x, posterior_samples(recognition, x, one)[1][0])
 
-        ends = jax.vmap(end)(batch, noise)
+        ends = jax.vmap(end)(batch, noise.epsilon if self.learner.dropout else noise)
         after, report = self.learner.step(state._replace(memory=memory), batch, noise, places)
         following = given["following"].astype(jnp.int32)
         # The last place, after all windows, is where windows write that no other one follows.

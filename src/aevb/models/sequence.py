@@ -123,6 +123,11 @@ class Combiner(eqx.Module):
         loc, log_variance = jnp.split(self.outputs((jnp.tanh(self.state(z)) + h) / 2), 2)
         return FAMILIES["gaussian"].at(jnp.concatenate([loc + self.linear @ z, log_variance]), len(z))
 
+    @property
+    def read_hidden(self) -> list[Array]:
+        """The matrix that reads hidden units, see :mod:`aevb.models.dropout`."""
+        return [self.outputs.weight]
+
     def started(self) -> "Combiner":
         """Return it with the values with which learning starts: without the linear part."""
         return eqx.tree_at(lambda t: t.linear, self, jnp.zeros_like(self.linear))
@@ -144,6 +149,12 @@ class Independent(eqx.Module):
     def __call__(self, z: Array, h: Array) -> dist.Distribution:
         """Return q(z_t | h_t)."""
         return self.conditional(h)
+
+    @property
+    def read_hidden(self) -> list[Array]:
+        """The matrix that reads hidden units, see :mod:`aevb.models.dropout`."""
+        network: Any = self.conditional.network
+        return [network.layers[0].weight]
 
     def started(self) -> "Independent":
         """Return it unchanged."""

@@ -43,6 +43,11 @@ class GRU(eqx.Module):
         """Width of the output of a step."""
         return self.cell.hidden_size
 
+    @property
+    def read_hidden(self) -> list[Array]:
+        """The matrices that read inputs and hidden units, see :mod:`aevb.models.dropout`."""
+        return [self.cell.weight_ih, self.cell.weight_hh]
+
     def __call__(self, x: Array, exists: Array, *, reverse: bool = False, start: Array | None = None) -> Array:
         """Return the state after each step, (T, out_size).
 

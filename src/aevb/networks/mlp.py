@@ -100,6 +100,11 @@ class MLP(eqx.Module):
         """Return a network of the same form with other sizes, all parameters zero."""
         return MLP(in_size, self.hidden, out_size, self.activation)
 
+    @property
+    def read_hidden(self) -> list[Array]:
+        """The matrices that read hidden units, see :mod:`aevb.models.dropout`."""
+        return [layer.weight for layer in self.layers[1:]]
+
     def __call__(self, *parts: Array) -> Array:
         """Return y, for x of shape (..., in_size), or for its parts, see :class:`Linear`."""
         first, *others = self.layers

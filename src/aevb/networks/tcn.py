@@ -44,6 +44,11 @@ class TCN(eqx.Module):
         """Width of the output of a step."""
         return self.first.weight.shape[0]
 
+    @property
+    def read_hidden(self) -> list[Array]:
+        """The matrices that read inputs and hidden units, see :mod:`aevb.models.dropout`."""
+        return [layer.weight for layer in (self.first, *self.layers)]
+
     def __call__(self, x: Array, exists: Array, *, reverse: bool = False) -> Array:
         """Return the output at each step, (T, out_size), which depends on this and earlier steps.
 

@@ -81,6 +81,17 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         """,
         bool,
     ),
+    "dropout": Setting(
+        0.0,
+        """
+        Probability with which each hidden unit, and each input of q's network, is left out of a step of training, the
+        same ones for all its sequences and their steps. It is a remedy for overfitting, if training sequences have a
+        much higher bound than others. Results are always computed with all units.
+        """,
+        float,
+        low=0,
+        high=0.9,
+    ),
     "linear_start": Setting(
         None,
         """

@@ -65,6 +65,7 @@ class SequenceVAE(SequenceTasks):
         transition_hidden=(100,),
         activation="relu",
         autoregressive=False,
+        dropout=0.0,
         linear_start=None,
         estimator="sgvb-b",
         num_samples=1,
@@ -90,6 +91,7 @@ class SequenceVAE(SequenceTasks):
         self.transition_hidden = transition_hidden
         self.activation = activation
         self.autoregressive = autoregressive
+        self.dropout = dropout
         self.linear_start = linear_start
         self.estimator = estimator
         self.num_samples = num_samples

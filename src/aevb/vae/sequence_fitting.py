@@ -14,7 +14,8 @@ from aevb.data.training_data import hold_out
 from aevb.estimators import name_of
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import initial_learning_rate
-from aevb.fitted.sequence_design import SequenceDesign, sized
+from aevb.fitted.sequence_design import STEPS_OF_START, SequenceDesign, sized
+from aevb.fitted.sequences import log_likelihood
 from aevb.models import TABLE
 from aevb.settings import Arguments
 from aevb.training import Trained, choose_step_size, train_on
@@ -28,6 +29,7 @@ from aevb.vae.fitting import Keys
 BATCH_SIZES = 16, 64  # smallest and largest
 JUDGED_AT_ONCE, STEPS_JUDGED_AT_ONCE = 16, 16_384  # held-out sequences, and their steps
 LONG, WINDOW = 1_000, 200  # steps of a sequence that is cut, and of its windows
+NUM_PARTICLES = 2_000  # to compare the model that was learned with its start
 FEW_STEPS = 2_000  # of training, if nothing is held out
 
 
@@ -56,8 +58,7 @@ def fit_sequences(
     """
     keys = Keys.of(seed)
     data = data._replace(encoded=_informative(data.encoded))
-    num_values = sum(int(np.isfinite(rows).sum()) for rows in data.encoded.values)
-    arguments = sized(arguments, len(data.encoded.lengths), num_values, len(data.format.model_columns))
+    arguments = sized(arguments, data.encoded, data.format.model_columns)
     feed = sequence_feed(arguments, data, keys)
     checkpoints = checkpoints_for(arguments, feed, *saving)
     budget = _budget(arguments, feed, checkpoints)
@@ -82,7 +83,26 @@ def fit_sequences(
     )
     facts = {"likelihood": TABLE, "latent_dim": design.latent_dim, "record": record}
     facts["estimator"] = name_of(learner.estimator)
-    return FittedModel(*learner.models(trained.state), data.format, seed, arguments, **facts), trained
+    model = FittedModel(*learner.models(trained.state), data.format, seed, arguments, **facts)
+    return (likelier(model, models[0], data.encoded) if design.starts_linear else model), trained
+
+
+def likelier(model: FittedModel, start: Any, encoded: Encoded) -> FittedModel:
+    """Return the model, or the one with the linear p(x, z) from which it started, if p(x) is larger with that.
+
+    The bound of a q that is not good enough can draw p(x, z) away from a good start. Particle filters do not depend on
+    q. Of more than 20,000 steps nothing is compared.
+
+    Args:
+        model: The model that was learned.
+        start: p(x, z) at the start.
+        encoded: The training sequences.
+    """
+    if encoded.lengths.sum() > STEPS_OF_START:
+        return model
+    both = model, replace(model, generative=start)
+    values = [log_likelihood(one, encoded, "particle-filter", NUM_PARTICLES).values.sum() for one in both]
+    return both[int(values[1] > values[0])]
 
 
 def sequence_feed(arguments: Arguments, data: TrainingSequences, keys: Keys) -> Bucketed:

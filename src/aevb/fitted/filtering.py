@@ -1,0 +1,92 @@
+"""Particle filters of one sequence, with proposals that suit the model.
+
+Paper: §7.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from jax import Array
+
+from aevb.arrays import fingerprint
+from aevb.inference.guided import guided
+from aevb.inference.particle_filter import Particles, particle_filter
+
+MAX_GUIDED = 32  # columns, and state variables, of filters whose particles are drawn given x_t
+NUM_FILTERS = 10  # independent particle filters, whose spread gives the standard error
+
+
+@cache  # one function for the same number, so that its compiled program is reused
+def filter_with(num_particles: int) -> Callable:
+    """Return the function that filters one sequence: means and standard deviations of states, log p(x_t|x_{1:t-1})."""
+
+    def run(models, x, key):
+        found = one_filter(models, x, jax.random.fold_in(key, fingerprint(x)), num_particles)
+        return found.mean, jnp.sqrt(found.variance), found.log_predictive
+
+    return run
+
+
+@cache
+def filters_with(num_particles: int) -> Callable:
+    """Return the function that estimates log p(x) of one sequence by independent filters, (NUM_FILTERS,)."""
+
+    def run(models, x, key):
+        keys = jax.random.split(jax.random.fold_in(key, fingerprint(x)), NUM_FILTERS)
+        one = lambda key: one_filter(models, x, key, num_particles, may_look_ahead=True).log_likelihood  # noqa: E731
+        return jax.vmap(one)(keys)
+
+    return run
+
+
+def one_filter(models: tuple, x: Any, key: Array, num_particles: int, *, may_look_ahead: bool = False) -> Particles:
+    """Return the particle filter of one sequence.
+
+    Args:
+        models: The pair (generative, recognition).
+        x: One datapoint.
+        key: Random key.
+        num_particles: K.
+        may_look_ahead: Whether states may be proposed by a q that has seen later observations. The estimate of p(x) is
+            unbiased all the same; those of filtered states and of single steps are better without.
+    """
+    generative, _ = models
+
+    def log_emission(z, of_step):
+        values, observed, given = of_step
+        p = generative.decoder.at(z, given)
+        return p.observed_log_prob(values, jnp.broadcast_to(observed, (len(z), len(observed))))
+
+    prior = generative.latent_distribution(x)
+    read = {name: x.given[name] for name in ("previous",) if name in x.given}
+    of_steps = x.values, x.observed, read
+    proposal = _proposal(models, x, (prior, of_steps), may_look_ahead)
+    return particle_filter(prior, log_emission, of_steps, key, num_particles, proposal)
+
+
+def _proposal(models, x, filtered, may_look_ahead):
+    """Return the chain that proposes states; None for the prior."""
+    (generative, recognition), (prior, of_steps) = models, filtered
+    networks = set(getattr(recognition.encoder, "networks", ()))
+    if networks == {"forward"}:
+        return recognition(x)
+    if _is_gaussian(generative, prior):
+
+        def moments(z, of_step):
+            p = generative.decoder.at(z, of_step[2]).blocks[0]
+            return p.loc, p.scale**2
+
+        return guided(prior, moments, of_steps)
+    return recognition(x) if networks and may_look_ahead else None
+
+
+def _is_gaussian(generative, prior):
+    """Whether observations and states are real numbers with Gaussian noise, and few."""
+    columns = generative.decoder.step.columns
+    is_few = len(columns) <= MAX_GUIDED and prior.initial.event_shape[0] <= MAX_GUIDED
+    initial = prior.initial.base_dist if isinstance(prior.initial, dist.Independent) else prior.initial
+    return is_few and all(column.family == "gaussian" for column in columns) and isinstance(initial, dist.Normal)
