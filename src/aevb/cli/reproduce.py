@@ -30,6 +30,7 @@ def reproduce(
         "semi-supervised",
         "conditional",
         "regression",
+        "likelihoods",
         "all",
     ],
     /,
@@ -46,8 +47,8 @@ def reproduce(
     Comparisons: `small-tables` (log p(x) with default settings), `imputation` (missing entries), `miwae` (the same, as
     published), `synthetic` (rows made by the model), `anomalies`, `topics` (of documents), `posteriors`
     (`fit_posterior` on models with known posteriors), `music` (Bach's chorales), `forecasts` (of single series),
-    `semi-supervised` (MNIST with few labels), `conditional` (MNIST given its labels) and `regression` (densities of
-    targets).
+    `semi-supervised` (MNIST with few labels), `conditional` (MNIST given its labels), `regression` (densities of
+    targets) and `likelihoods` (importance-weighted auto-encoders of MNIST).
 
     Press Ctrl-C at any time: the same command resumes.
 

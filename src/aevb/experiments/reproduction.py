@@ -13,6 +13,7 @@ from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
 from aevb.experiments.forecasts import forecasts_core_seconds, reproduce_forecasts
 from aevb.experiments.imputation import imputation_core_seconds, reproduce_imputation
+from aevb.experiments.likelihoods import likelihoods_core_seconds, reproduce_likelihoods
 from aevb.experiments.miwae import miwae_core_seconds, reproduce_miwae
 from aevb.experiments.music import music_core_seconds, reproduce_music
 from aevb.experiments.posteriors import posteriors_core_seconds, reproduce_posteriors
@@ -37,6 +38,7 @@ MAKERS: dict[str, Callable[..., list[Path]]] = {
     "semi-supervised": reproduce_semi_supervised,
     "conditional": reproduce_conditional,
     "regression": reproduce_regression,
+    "likelihoods": reproduce_likelihoods,
 }
 OTHER_WORK = {  # than curves
     "claims": claims_core_seconds,
@@ -52,6 +54,7 @@ OTHER_WORK = {  # than curves
     "semi-supervised": semi_supervised_core_seconds,
     "conditional": conditional_core_seconds,
     "regression": regression_core_seconds,
+    "likelihoods": likelihoods_core_seconds,
 }
 PARTS = (*FIGURES, *MAKERS)
 
