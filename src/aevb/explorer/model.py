@@ -10,6 +10,7 @@ from aevb.explorer.columns import describe_columns
 from aevb.explorer.given import describe_given, why_not
 from aevb.fitted import FittedModel
 from aevb.models import LIKELIHOODS, TABLE, named_leaves, split
+from aevb.models.priors import MIXTURE
 
 PAGE_LIKELIHOODS = ("bernoulli", "gaussian", "sigmoid-gaussian", TABLE)  # which page/model.js and families.js decode
 _ARGUMENTS = ("hidden", "activation", "learner", "network")
@@ -55,7 +56,13 @@ def check_explorable(model: FittedModel) -> None:
         )
     if (reason := why_not(model)) is not None:
         raise NotExplorableError(f"{reason}.")
-    if model.prior_form is None and not _has_standard_prior(model):
+    if model.arguments.levels:
+        raise NotExplorableError(
+            "this model has several levels of latent variables, which the page cannot draw. sample, transform and "
+            "traverse show them."
+        )
+    form = model.prior_form
+    if (form is None and not _has_standard_prior(model)) or (form is not None and form.name != MIXTURE):
         raise NotExplorableError(
             "this model has another prior than N(0, I) or a mixture, from which the page cannot draw."
         )

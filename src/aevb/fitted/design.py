@@ -30,25 +30,26 @@ from aevb.models import (
     LIKELIHOODS,
     NOTHING_GIVEN,
     PRIOR_NAMES,
-    PRIORS,
     STANDARD,
     TABLE,
     Column,
     GenerativeModel,
     Given,
+    Inputs,
     PriorForm,
     assemble,
     assemble_table,
     check_models,
     form_of,
     initialized_levels,
+    named_form,
     split,
     tied,
     untied,
     with_classifier,
     with_labels,
 )
-from aevb.models.linear_start import start_linear
+from aevb.models.linear_start import LINEAR_PRIORS, start_linear
 from aevb.networks import IMAGE_NETWORKS, NetworkKind, default_widths
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, SMALL, prior_precision
@@ -65,8 +66,7 @@ class Labels(NamedTuple):
 
     def learned_by(self, estimator: Callable[..., Any]) -> Callable:
         """Return the estimator of rows with and without labels, from one of rows given their labels, or of rows."""
-        learned_by = marginal_label if self.are_modeled else beside_label
-        return learned_by(estimator, self.weights)
+        return (marginal_label if self.are_modeled else beside_label)(estimator, self.weights)
 
 
 @final
@@ -164,7 +164,7 @@ class Design:
         """
         a = self.arguments
         own: dict[str, Any] = {
-            "prior": self._own_prior if rows is None else a.own_prior,
+            "prior": a.own_prior,
             "encoder": a.encoder,
             "decoder": a.decoder,
             "posterior": a.posterior,
@@ -184,32 +184,33 @@ class Design:
             models = with_labels(models, np.asarray(self.labels.shares, np.float32), jax.random.fold_in(key, 1), init)
         if rows is not None:
             models = start_linear(models, np.asarray(rows), weights, **self._start_options)
-        if a.prior in PRIORS and form_of(models[0].prior) is None:
-            models = GenerativeModel(PRIORS[a.prior](self.levels[-1]), models[0].decoder), models[1]
+        form = self.prior_form or named_form(a.prior)
+        if form is not None and form.name != STANDARD and form_of(models[0].prior) is None:
+            models = GenerativeModel(form.build(self.levels[-1], self._inputs), models[0].decoder), models[1]
         if len(self.levels) > 1:
             models = self._with_levels(models, init, jax.random.fold_in(key, 2))
-        return self.kind.prepare(*models, a.posterior, self.latent_dim)
+        return self.kind.prepare(*tied(models), a.posterior, self.latent_dim)
 
     def _with_levels(self, models, init, key):
         """Return the models with the levels above the first, and its prior as that of the last level."""
         a, hidden = self.arguments, self.arguments.hidden_between(is_table=bool(self.columns))
-        top = models[0].prior if form_of(models[0].prior) is not None else None
-        options = {"posterior": a.posterior, "hierarchy": a.hierarchy, "top": top}
-        return tied(initialized_levels(models, (self.levels, hidden, a.activation), init, key, **options))
+        top = None if form_of(models[0].prior) is None else models[0].prior
+        shape, names = (self.levels, hidden, a.activation), {"posterior": a.posterior, "hierarchy": a.hierarchy}
+        return initialized_levels(models, shape, init, key, top=top, **names)
 
     @property
-    def _own_prior(self):
-        """The prior that the models start with, if it is not the standard one."""
-        return self.arguments.own_prior if self.prior_form is None else self.prior_form.build(self.levels[-1])
+    def _inputs(self):
+        """What the encoder reads, for a prior that depends on it; None for a table."""
+        return None if self.columns else Inputs(self.data_dim, LIKELIHOODS[self.likelihood].unit_interval, self.units)
 
     @property
     def _start_options(self) -> dict[str, Any]:
         """What a linear start may choose from."""
         form, name = self.prior_form, self.arguments.prior
-        if form is not None:
+        if form is not None and form.name in LINEAR_PRIORS:
             return {"priors": (form.name,), "sizes": (form.size,)}
-        if isinstance(name, str):
-            return {"priors": (name,)}
+        if form is not None or isinstance(name, str):
+            return {"priors": (name if name in LINEAR_PRIORS else STANDARD,)}  # a flow starts as N(0, I)
         return {"priors": PRIOR_NAMES if self.kind.follows_estimator else (STANDARD,)}
 
     def checked_models(self, key: Array, rows: Any = None, weights: np.ndarray | None = None) -> tuple[Any, Any]:

@@ -113,7 +113,7 @@ class FittedModel:
 
     @property
     def prior(self) -> str:
-        """The name of p(z): ``"standard"``, ``"mixture"``, or ``"custom"`` if the user defined it."""
+        """The name of p(z), one of :data:`aevb.models.PRIOR_NAMES`, or ``"custom"`` if the user defined it."""
         if self.prior_form is not None:
             return self.prior_form.name
         return CUSTOM if "prior" in self.arguments.own_parts else STANDARD

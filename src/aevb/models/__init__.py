@@ -32,7 +32,17 @@ from aevb.models.hierarchy import HIERARCHIES, LADDER, initialized_levels, with_
 from aevb.models.labels import FeatureEncoder, LabelEncoder, LabelModel, LabelNetwork, with_classifier, with_labels
 from aevb.models.log_joint import LogJoint, check_log_joint, check_supports, unused_variables
 from aevb.models.parameters import Parts, Skeleton, join, named_leaves, split
-from aevb.models.priors import PRIOR_NAMES, PRIORS, STANDARD, MixturePrior, PriorForm, form_of, mixture_prior
+from aevb.models.priors import (
+    PRIOR_NAMES,
+    PRIORS,
+    STANDARD,
+    Inputs,
+    MixturePrior,
+    PriorForm,
+    form_of,
+    mixture_prior,
+    named_form,
+)
 from aevb.models.recognition import RecognitionModel
 from aevb.models.sequence import RECOGNITIONS, SequenceShape, sequence_models, start_sequence_models
 from aevb.models.sharing import tied, untied
@@ -81,6 +91,7 @@ __all__ = [
     "Gaussians",
     "GenerativeModel",
     "Given",
+    "Inputs",
     "LabelEncoder",
     "LabelModel",
     "LabelNetwork",
@@ -121,6 +132,7 @@ __all__ = [
     "is_sparse",
     "join",
     "mixture_prior",
+    "named_form",
     "named_leaves",
     "sequence_models",
     "split",

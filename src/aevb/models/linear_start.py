@@ -23,6 +23,7 @@ from aevb.models.priors import MIXTURE, STANDARD, prior_from
 from aevb.models.recognition import RecognitionModel
 from aevb.networks import MLP
 
+LINEAR_PRIORS = (STANDARD, MIXTURE)  # of the linear models
 MIRRORED = ("gelu", "relu", "silu", "softplus", "identity")  # activations with f(a) - f(-a) = a, or a multiple of it
 
 
@@ -51,7 +52,7 @@ def start_linear(
     decoder: Any = generative.decoder
     encoder: Any = recognition.encoder
     fits = _fits(decoder) and _fits(encoder) and _is_standard_normal(generative.prior)
-    if not fits or len(rows) < 2 * NUM_FOLDS or rows.shape[1] < 2 or not {STANDARD, MIXTURE} & set(priors):
+    if not fits or len(rows) < 2 * NUM_FOLDS or rows.shape[1] < 2 or not set(LINEAR_PRIORS) & set(priors):
         return models
     latent_dim = encoder.conditional.network.layers[-1].weight.shape[0] // 2
     networks = {"decoder": decoder.conditional.network, "encoder": encoder.conditional.network}

@@ -144,8 +144,9 @@ SETTINGS: dict[str, Setting] = {
         None,
         """
         p(z). ``"standard"`` for the one that matches the posterior: N(0, I), or the family's standard member,
-        such as Gamma(1, 1), Beta(1, 1) or a Dirichlet distribution with concentrations 1. ``"mixture"`` for a
-        mixture of Gaussians that is learned. Or your own: a NumPyro distribution, or an Equinox module that
+        such as Gamma(1, 1), Beta(1, 1) or a Dirichlet distribution with concentrations 1. Learned ones:
+        ``"mixture"``, of Gaussians; ``"flow"``, a Gaussian transformed by coupling layers; ``"vamp"``, the average of
+        q(z|x) at inputs that are learned. Or your own: a NumPyro distribution, or an Equinox module that
         returns one and is learned. None: ``"standard"``, or for small tables of real numbers ``"mixture"`` if
         cross-validation of linear models prefers it; ``prior_`` is the one in use.
         """,

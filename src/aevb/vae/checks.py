@@ -14,7 +14,8 @@ from aevb.errors import WrongTypeError, shown
 from aevb.files import check_folder
 from aevb.fitted.annealing import can_anneal
 from aevb.learners import Ascent, learner_kind
-from aevb.models import LADDER, POSTERIORS, check_real_support
+from aevb.models import LADDER, POSTERIORS, PRIORS, check_real_support, has_real_support
+from aevb.models.priors import VAMP
 from aevb.settings import SETTINGS, Arguments, Setting
 from aevb.settings.arguments import are_nested
 from aevb.training.budget import AUTO
@@ -65,6 +66,8 @@ def check_settings(arguments: Arguments, settings: Mapping[str, Setting] = SETTI
         raise ValueError(f"image_shape={shown(shape)}: give (height, width) or (height, width, channels).")
     if arguments.latent_dim == AUTO:
         _check_search(arguments, kind)
+    if isinstance(arguments.prior, str) and arguments.prior in PRIORS:
+        _check_named_prior(arguments, kind)
     if hasattr(arguments.latent_dim, "__len__") and not isinstance(arguments.latent_dim, str):
         _check_levels(arguments, kind)
     elif settings is SETTINGS and arguments.hidden is not None and are_nested(arguments.hidden):
@@ -82,6 +85,24 @@ def check_settings(arguments: Arguments, settings: Mapping[str, Setting] = SETTI
     if arguments.encoder is not None and not kind.needs_encoder:
         raise ValueError(
             f"encoder: {kind.argument} does not use one. Leave it out, or set learner='aevb' and amortized=True."
+        )
+
+
+def _check_named_prior(arguments, kind):
+    """Refuse settings with which a prior by name cannot be learned."""
+    if arguments.prior == VAMP:
+        if not kind.can_anneal or arguments.posterior != "gaussian" or arguments.likelihood == "multinomial":
+            raise ValueError(
+                "prior='vamp': needs learner='aevb', amortized=True, posterior='gaussian' and another likelihood than "
+                "'multinomial', since it is a mixture of the encoder's Gaussians. Use these, or prior='mixture'."
+            )
+        if arguments.conditional or arguments.levels:
+            what = "conditional=True" if arguments.conditional else "several levels"
+            raise ValueError(f"prior='vamp': not available with {what}. Use prior='mixture' or 'flow'.")
+    if not has_real_support(POSTERIORS[arguments.posterior].prior(2)):
+        raise ValueError(
+            f"prior={arguments.prior!r}: is over all real numbers, but posterior={arguments.posterior!r} is not. Give "
+            "posterior='gaussian', or prior='standard'."
         )
 
 

@@ -61,7 +61,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
             float32. It is the mean of columns that lie over 1,000 standard deviations from 0. ``generative_`` models X
             minus ``offset_``; the methods add it again, and then return float64.
         estimator_: The estimator in use.
-        prior_: The name of p(z): ``"standard"``, ``"mixture"``, or ``"custom"`` for your own.
+        prior_: The name of p(z): ``"standard"``, ``"mixture"``, ``"flow"``, ``"vamp"``, or ``"custom"`` for your own.
         learning_rate_: The learning rate in use.
         stopped_because_: ``"converged"``, ``"max_epochs"``, ``"end_of_data"`` (of an iterator), ``"interrupted"``,
             ``"diverged"``, or ``"failed"``: reading the data failed after training had begun, and `fit` raised the
