@@ -145,24 +145,24 @@ def fitted(levels: np.ndarray, layers: int, k: int, profile: str, folder: Path, 
     """Return the model of a row of the table."""
     setting = SETTINGS[profile]
     steps = max(len(levels) // setting.batch_size, 1)
-    vae = VAE(
+    options: dict[str, Any] = {
         **(SMALL if profile == "tiny" else LAYERS)[layers],
-        likelihood="bernoulli",
-        activation="tanh",
-        estimator="importance" if k > 1 else "sgvb-b",
-        num_samples=k,
-        optimizer=optimizer_of(setting, setting.epochs[k], steps),
-        learning_rate=1.0,
-        batch_size=setting.batch_size,
-        max_epochs=setting.epochs[k],
-        validation_fraction=0,
-        parameter_prior=None,
-        random_state=seed,
-        progress=False,
-    )
+        "likelihood": "bernoulli",
+        "activation": "tanh",
+        "estimator": "importance" if k > 1 else "sgvb-b",
+        "num_samples": k,
+        "optimizer": optimizer_of(setting, setting.epochs[k], steps),
+        "learning_rate": 1.0,
+        "batch_size": setting.batch_size,
+        "max_epochs": setting.epochs[k],
+        "validation_fraction": 0,
+        "parameter_prior": None,
+        "random_state": seed,
+        "progress": False,
+    }
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / f"likelihoods-run-{layers}-{k}-{seed}"
-    return vae.fit(binarize(levels, "dynamic"), checkpoint=place, checkpoint_seconds=60.0)
+    return VAE(**options).fit(binarize(levels, "dynamic"), checkpoint=place, checkpoint_seconds=60.0)
 
 
 def optimizer_of(setting: Profile, epochs: int, steps_per_epoch: int) -> optax.GradientTransformation:
