@@ -287,11 +287,9 @@ class Design:
 
 def initial_learning_rate(arguments: Arguments) -> float | None:
     """Return the learning rate that is given or known by default; None if it is chosen by trial."""
-    if arguments.learning_rate is not None:
-        return arguments.learning_rate
-    if isinstance(arguments.optimizer, optax.GradientTransformation):
-        return 1.0
-    return DEFAULT_LEARNING_RATES.get(arguments.optimizer)
+    is_named = isinstance(arguments.optimizer, str)
+    default = DEFAULT_LEARNING_RATES.get(arguments.optimizer) if is_named else 1.0
+    return default if arguments.learning_rate is None else arguments.learning_rate
 
 
 def optimizer_of(arguments: Arguments) -> optax.GradientTransformation:
