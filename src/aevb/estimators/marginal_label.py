@@ -23,11 +23,13 @@ class LabelWeights(NamedTuple):
         classification: :math:`\alpha`, the weight of log q(y|x) of rows with labels; 0 for the bound alone.
         visits: How many times as often as other rows those with labels are visited. Their objective is divided by it.
         num_summed: How many labels are summed over, the most probable ones; None for all.
+        are_emphasized: Whether networks react to labels from the start; see :func:`aevb.models.covariates.emphasized`.
     """
 
     classification: float = 0.0
     visits: float = 1.0
     num_summed: int | None = None
+    are_emphasized: bool = False
 
 
 UNWEIGHTED = LabelWeights()
@@ -91,7 +93,7 @@ def marginal_label(estimator: Callable[..., Terms], weights: LabelWeights = UNWE
         A function of a :class:`~aevb.models.LabelModel`, a recognition model with a
         :class:`~aevb.models.LabelEncoder`, one datapoint and L draws of the noise.
     """
-    classification, visits, num_summed = weights
+    classification, visits, num_summed, _ = weights
 
     def terms(generative: Any, recognition: Any, x: Any, epsilon: Any) -> Terms:
         label = x.given

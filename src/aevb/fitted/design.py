@@ -109,8 +109,7 @@ class Design:
         read = NOTHING_GIVEN
         if covariates is not None:
             prior = arguments.option("conditional_prior", None)  # of a regressor, whose inputs are many
-            is_label = prior is None and arguments.option("model", "") != "m1+m2"  # whose codes are as few as labels
-            read = Given(covariates.size, bool(prior), covariates.indicators if is_label else ())
+            read = Given(covariates.size, bool(prior), covariates.indicators if prior is None else ())
         labels = None
         if (kind := arguments.option("label_prior", None)) is not None:
             shares = softmax(given.columns[0].column.start) if kind == "observed" else np.full(read.size, 1 / read.size)
@@ -133,7 +132,9 @@ class Design:
     def weighting_labels(self, weights: LabelWeights) -> "Design":
         """Return the design with these weights of rows with labels."""
         assert self.labels is not None
-        return replace(self, labels=self.labels._replace(weights=weights))
+        is_heard = weights.are_emphasized and self.arguments.model != "m1+m2"  # whose codes are as few as labels
+        given = self.given._replace(indicators=tuple(range(self.given.size)) if is_heard else ())
+        return replace(self, given=given, labels=self.labels._replace(weights=weights))
 
     @property
     def has_own_codes(self) -> bool:
@@ -264,18 +265,14 @@ class Design:
         if self.labels is not None:
             return ANNEALING if self.labels.are_modeled and num_data > FEW_ROWS else NO_ANNEALING
         if self.given.indicators:
-            has_kl_term = self._can_anneal and self.arguments.estimator != "importance"
+            has_kl_term = can_anneal(self.arguments, self.kind) and self.arguments.estimator != "importance"
             return LABEL_FIRST if has_kl_term and num_data > FEW_ROWS else NO_ANNEALING
         return ANNEALING if self._is_annealed and num_data >= SMALL else NO_ANNEALING
 
     @property
     def _is_annealed(self) -> bool:
         """Whether the model is one of a table that can be annealed."""
-        return bool(self.columns) and not self.has_own_codes and self._can_anneal
-
-    @property
-    def _can_anneal(self) -> bool:
-        return can_anneal(self.arguments, self.kind)
+        return bool(self.columns) and not self.has_own_codes and can_anneal(self.arguments, self.kind)
 
     @property
     def is_standardized(self) -> bool:
