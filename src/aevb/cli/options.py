@@ -37,7 +37,9 @@ def model_options():
         if setting.kind is int:
             parameter = Parameter.combine(parameter, Parameter(converter=_whole))
         if setting.several:
-            several = Parameter(consume_multiple=True, negative_iterable=(), converter=_wholes)
+            several = Parameter(consume_multiple=True, negative_iterable=())
+            if setting.kind is int:
+                several = Parameter.combine(several, Parameter(converter=_wholes))
             parameter = Parameter.combine(parameter, several)
         fields.append((name, Annotated[_type(setting) | None, parameter], field(default=None)))
     options = make_dataclass("ModelOptions", fields)
@@ -108,7 +110,7 @@ def _value(value, name):
 
 def _type(setting):
     if setting.several:
-        return tuple[int, ...]
+        return tuple[int, ...] if setting.kind is int else tuple[str, ...]
     return setting.kind if setting.kind in (bool, str) else setting.kind | str  # numbers may be "none"
 
 

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from aevb.data.binarization import DynamicBinarization
 from aevb.data.image_folder import deep_levels
 from aevb.errors import shown
+from aevb.models import Augmented, Conversion
+from aevb.training import Resident, Source
 
 FEW_CHANNELS = 4  # at most, if the axis of the channels is to be recognized
 BYTE = 255
@@ -100,6 +103,31 @@ def image_facts(estimator: Any) -> tuple[tuple[int, ...] | None, bool]:
             f"{estimator.n_features_in_:,}. Give the height, width and channels of these rows."
         )
     return given, found is not None
+
+
+def augmented(estimator: Any, feed: Any, changes: Any) -> Any:
+    """Return a feed whose training steps see images with random changes.
+
+    Args:
+        estimator: The estimator, which has read the data.
+        feed: The feed.
+        changes: One or several of :data:`aevb.models.AUGMENTATIONS`; None for none.
+
+    Raises:
+        ValueError: The rows are not images, or not in memory.
+    """
+    if changes is None or not len(changes):
+        return feed
+    shape, _ = image_facts(estimator)
+    if shape is None or not isinstance(feed, Resident):
+        raise ValueError(
+            f"augment={shown(changes)}: needs images in memory. Give X of shape (n, height, width), or flat rows and "
+            "image_shape=(height, width); or leave it out."
+        )
+    names = (changes,) if isinstance(changes, str) else tuple(changes)
+    conversion = feed.source.conversion
+    changed = Conversion(Augmented(conversion.values, shape, names), conversion.given)
+    return replace(feed, source=Source(feed.source.rows, changed))
 
 
 def _with_channels(shape):

@@ -10,6 +10,7 @@ from aevb.models.assembly import (
     check_models,
     check_real_support,
 )
+from aevb.models.augmentation import AUGMENTATIONS, Augmented
 from aevb.models.column import Column
 from aevb.models.conditionals import BernoulliMLP, Conditional, GaussianMLP, Rescaled, conditional
 from aevb.models.conversion import Codes, Conversion, Gaussians, Numbers
@@ -57,6 +58,7 @@ from aevb.models.variational import POSTERIOR_FAMILIES, Learnable
 from aevb.models.weights import BayesianGenerativeModel
 
 __all__ = [
+    "AUGMENTATIONS",
     "CUSTOM",
     "FAMILIES",
     "HIERARCHIES",
@@ -75,6 +77,7 @@ __all__ = [
     "TRANSITIONS",
     "AbstractGenerativeModel",
     "Amortized",
+    "Augmented",
     "BayesianGenerativeModel",
     "BernoulliMLP",
     "Codes",

@@ -112,6 +112,16 @@ SETTINGS: dict[str, Setting] = {
         largest=MAX_WIDTH,
         several=True,
     ),
+    "augment": Setting(
+        None,
+        """
+        Random changes of the images that training sees, anew at each visit: ``"shift"``, by up to a fourteenth of
+        the sides, ``"flip"``, left and right, or both. Held-out rows and `score` see the images as they are. It
+        needs rows in memory.
+        """,
+        choices=("shift", "flip"),
+        several=True,
+    ),
     "activation": Setting(
         "gelu",
         """

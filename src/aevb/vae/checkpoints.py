@@ -9,7 +9,16 @@ from aevb.training import Feed
 from aevb.training.checkpoint import Checkpoints, network_fingerprint, newest_about, optimizer_fingerprint
 
 # Since checkpoints were first written:
-NEW_ARGUMENTS = ("network", "image_shape", "missing", "conditional", "kl_annealing", "hierarchy", "free_bits")
+NEW_ARGUMENTS = (
+    "network",
+    "image_shape",
+    "augment",
+    "missing",
+    "conditional",
+    "kl_annealing",
+    "hierarchy",
+    "free_bits",
+)
 FORMER_DEFAULTS = {"latent_dim": LATENT_DIM, "hidden": list(HIDDEN), "estimator": "sgvb-b"}  # of earlier versions
 
 

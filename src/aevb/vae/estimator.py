@@ -92,6 +92,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         hidden=None,
         network="mlp",
         image_shape=None,
+        augment=None,
         activation="gelu",
         posterior="gaussian",
         amortized=True,
@@ -123,6 +124,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         self.hidden = hidden
         self.network = network
         self.image_shape = image_shape
+        self.augment = augment
         self.activation = activation
         self.posterior = posterior
         self.amortized = amortized

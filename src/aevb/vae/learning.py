@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from jax import Array
 
 from aevb.data.frames import TableFormat
+from aevb.data.image_arrays import augmented
 from aevb.data.training_data import TrainingData
 from aevb.estimators import LabelWeights
 from aevb.fitted import FittedModel
@@ -73,6 +74,7 @@ def learn(estimator: Any, arguments: Arguments, task: Callable[[Callable[[], Arr
     seed = cache(lambda: seed_of(arguments.random_state))
     keys = cache(lambda: Keys.of(seed()))
     data, given, weights, columns = task(lambda: keys().rows)
+    data = data._replace(feed=augmented(estimator, data.feed, arguments.option("augment", None)))
     check_feed(
         learner_kind(arguments.learner, arguments.amortized), data.feed.num_rows, isinstance(data.feed, Resident)
     )
