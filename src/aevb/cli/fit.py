@@ -34,7 +34,7 @@ def fit(
     drop_columns: Annotated[str | None, Parameter(group=_DATA)] = None,
     image_shape: Annotated[tuple[int, ...] | None, Parameter(group=_DATA, consume_multiple=True, negative=())] = None,
     colour: Annotated[bool | None, Parameter(group=_DATA)] = None,
-    resize: Annotated[tuple[int, int] | None, Parameter(group=_DATA)] = None,
+    resize: Annotated[tuple[int, int] | None, Parameter(group=_DATA, negative=())] = None,
     skip_broken: Annotated[bool | None, Parameter(group=_DATA, negative=())] = None,
     polarity: Annotated[Literal["light", "ink"] | None, Parameter(group=_DATA)] = None,
     drop_missing: Annotated[bool | None, Parameter(group=_DATA, negative=())] = None,

@@ -126,8 +126,8 @@ def augmented(estimator: Any, feed: Any, changes: Any) -> Any:
         )
     names = (changes,) if isinstance(changes, str) else tuple(changes)
     conversion = feed.source.conversion
-    changed = Conversion(Augmented(conversion.values, shape, names), conversion.given)
-    return replace(feed, source=Source(feed.source.rows, changed))
+    reader: Any = Augmented(conversion.values, shape, names)
+    return replace(feed, source=Source(feed.source.rows, Conversion(reader, conversion.given)))
 
 
 def _with_channels(shape):
