@@ -138,7 +138,20 @@ def _learning_words(model, run_data):
             "which this model was trained to maximize. It is tighter than the lower bound in the table above, so the "
             "two differ; it has no separate terms." + overfitting
         )
-    return f"The lower bound during training{terms * ('reconstruction' in model.record.history[0])}." + overfitting
+    shown = terms * ("reconstruction" in model.record.history[0])
+    return f"The lower bound during training{shown}.{_level_words(model)}" + overfitting
+
+
+def _level_words(model):
+    """Return the KL divergence of each level of a hierarchy at the end; nothing for others."""
+    row = model.record.history[-1]
+    names = [f"kl_divergence_{number + 1}" for number in range(len(model.arguments.levels))]
+    parts = [f"{row.get('validation_' + name, row[name]):.2f}" for name in names if name in row]
+    if not parts:
+        return ""
+    return (
+        f" In the last epoch the KL divergence of the levels, that next to the data first, is {', '.join(parts)} nats."
+    )
 
 
 def _latent_words(model, run_data):

@@ -31,8 +31,8 @@ SETTINGS: dict[str, Setting] = {
         "ladder",
         """
         With several levels, the form of q(z|x). ``"ladder"``: x says something about each level, and levels are drawn
-        from the top down, as p draws them, with p's networks; upper levels stay in use. ``"bottom-up"``: each level is
-        drawn given the one below it; an upper level is often given up.
+        from the top down, as p draws them, with p's networks; it profits from `kl_annealing`. ``"bottom-up"``: each
+        level is drawn given the one below it.
         """,
         registry="aevb.models:HIERARCHIES",
     ),
