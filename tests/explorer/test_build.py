@@ -80,7 +80,7 @@ def test_embedded_arrays(digits_page):
     ("change", "said"),
     [
         ({"posterior": "flow"}, "posterior='flow'"),
-        ({"network": "conv"}, "network='conv'"),
+        ({"network": "gru"}, "network='gru'"),
         ({"decoder": lambda z: z}, "has its own decoder"),
     ],
 )
