@@ -16,7 +16,7 @@ from sklearn.datasets import load_wine
 
 from aevb import load
 from aevb.cli import app, run
-from aevb.cli.options import OPTIONS, settings, written
+from aevb.cli.options import OF_DATA, OPTIONS, settings, written
 from aevb.data import load_dataset
 
 DIGITS = load_dataset("digits").rows
@@ -81,7 +81,7 @@ def test_options_are_the_arguments_of_vae():
     from aevb import VAE
 
     signature = inspect.signature(VAE).parameters
-    assert set(signature) - set(OPTIONS) == {"encoder", "decoder", "progress"}
+    assert set(signature) - set(OPTIONS) == {"encoder", "decoder", "progress", *OF_DATA}
     assert all(option.default == signature[name].default for name, option in OPTIONS.items())
     chosen = settings({"latent_dim": 3}, {"latent_dim": 4, "patience": "none", "hidden": [5, 6]})
     assert (chosen["latent_dim"], chosen["patience"], chosen["hidden"]) == (3, None, (5, 6))

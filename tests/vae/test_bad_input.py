@@ -150,7 +150,7 @@ FORMS = {  # of any matrix: what was given, and words
     "no rows": (X[:0], "0 sample(s) (shape=(0, 16))", "Give at least one row"),
     "no columns": (X[:, :0], "0 feature(s) (shape=(60, 0))", "Give at least one column"),
     "one dimension": (X[0], "Expected 2D array, got 1D array", "Reshape your data"),
-    "three dimensions": (X.reshape(60, 4, 4), "dim 3", "reshape(len(X), -1)"),
+    "five dimensions": (X.reshape(60, 2, 2, 2, 2), "dim 5", "reshape(len(X), -1)"),
     "a number": (3.0, "=3.0: expected rows and columns", "(n, D)"),
     "None": (None, "=None: expected rows and columns"),
     "a dictionary": ({"a": 1}, "={'a': 1}: expected rows"),

@@ -554,7 +554,7 @@ def with_value(value, dtype=float):
         (REAL[:1], {}, "n_samples = 1; training needs at least 2 rows"),
         (REAL[:0], {}, r"0 sample\(s\)"),
         (REAL[0], {}, r"(?s)Expected 2D array, got 1D .*reshape"),
-        (GREY.reshape(50, 4, 6), {}, r"dim 3.*X.reshape\(len\(X\), -1\)"),
+        (GREY.reshape(50, 2, 2, 2, 3), {}, r"dim 5.*X.reshape\(len\(X\), -1\)"),
         (REAL[:, :0], {}, r"0 feature\(s\)"),
     ],
 )

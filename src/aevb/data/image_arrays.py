@@ -51,6 +51,12 @@ def flat_images(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
     return _levels(images, name).reshape(len(images), -1)
 
 
+def flat_rows(X: Any, name: str) -> Any:
+    """Return images as flat rows, whatever their shape, and other data unchanged."""
+    images = _as_images(X, name)
+    return X if images is None else images.reshape(len(images), -1)
+
+
 def _as_images(X: Any, name):
     """Return X as an array with three or four axes, if it is one, or a list of pictures; None otherwise."""
     if isinstance(X, list | tuple) and X and all(np.ndim(image) in (2, 3) for image in X[:2]):

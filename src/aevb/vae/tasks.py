@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aevb.arguments import check_options, check_parameter
 from aevb.data.checks import check_rows
+from aevb.data.image_arrays import flat_rows
 from aevb.data.reading import read_array
 from aevb.fitted import latent_space, restoration
 from aevb.fitted.likelihoods import Ranking, ranking
@@ -108,7 +109,7 @@ class TaskMethods(ScoreMethods):
         self._check_matrix("super_resolve")
         check_options("super_resolve", options, sampling_options, NUM_MODELS)
         given = self.model_.matrix.as_given
-        X = read_array(X_low if np.ndim(X_low) < 3 else np.reshape(X_low, (len(X_low), -1)), "X_low")
+        X = read_array(flat_rows(X_low, "X_low"), "X_low")
         check_rows(X, None, name="X_low")
         options |= {"num_draws": num_draws, "random_state": random_state, "progress": self._shows_progress}
         X = self.model_.matrix.levels(X)
