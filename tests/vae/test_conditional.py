@@ -154,3 +154,8 @@ def test_y_is_refused_by_other_models():
     with pytest.raises(ValueError, match="not conditional"):
         vae.sample(3, y=1)
     assert vae.transform(ROWS, LABELS).shape == (300, 2)  # y is ignored, as in pipelines
+
+
+def test_the_length_of_y_is_compared_before_its_contents():
+    with pytest.raises(ValueError, match="y has 10 rows, but X has 300"):
+        VAE(**SMALL).fit(ROWS, np.zeros(10))

@@ -122,6 +122,17 @@ def test_targets_that_are_refused(y, message):
         VAERegressor(**SMALL).fit(X, y)
 
 
+@pytest.mark.thorough
+def test_targets_that_are_nan_are_left_out_of_the_density():
+    targets = np.stack([Y, X[:, 0]], axis=1)
+    model = VAERegressor(**SMALL).fit(X, targets)
+    some = targets[:4].copy()
+    some[1, 0], some[2] = np.nan, np.nan
+    found, whole = (model.log_prob(X[:4], y, num_samples=500) for y in (some, targets[:4]))
+    np.testing.assert_allclose(found.values[[0, 3]], whole.values[[0, 3]], atol=0.1)
+    assert abs(found.values[2]) < 5 * found.std_errors[2] + 0.01  # log 1: nothing is observed
+
+
 @pytest.mark.slow
 @parametrize_with_checks(
     [

@@ -17,7 +17,7 @@ from aevb.data.frames.column_format import ColumnFormat
 from aevb.data.frames.containers import open_frame, series_of
 from aevb.data.frames.kinds import decide, facts_of
 from aevb.data.frames.parts import take_rows, without_columns
-from aevb.data.given import as_frame
+from aevb.data.given import as_frame, naming
 from aevb.data.label_data import CLASSIFIER, LabelData, kind_of_labels
 from aevb.data.own import WITH_LABEL_COLUMNS
 from aevb.data.tables import ending_of
@@ -101,7 +101,9 @@ class TargetFile(NamedTuple):
             stored = of.format.encode(frame_of(rows)) if of.is_table else _numbers(rows, of.matrix.columns)
             places = read_labels(values, len(values), model.given.columns[0].levels)[1]
             return Datapoint(stored, given=places[:, None])
-        return Datapoint(model.format.encode(as_frame(values)), given=model.given.encode(frame_of(rows)))
+        with naming("y"):  # some may be missing
+            targets = model.format.encode(as_frame(values))
+        return Datapoint(targets, given=model.given.encode(frame_of(rows)))
 
 
 def _numbers(rows, columns):

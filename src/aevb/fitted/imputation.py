@@ -93,7 +93,7 @@ def _complete(models, x, keys, *, num_samples, num_draws, encodes_missing):
         about = conditions(y)
 
         def of_member(member):
-            pair = (member, recognition) if encodes_missing else observed_models((member, recognition), Missing(), y)
+            pair = (member, recognition) if encodes_missing else observed_models((member, recognition), Missing())
             q = None if pair[1] is None else pair[1](x)
             z, log_weights = propose_pool(pair[0], q, x, key_pool, num_samples, DEFENSIVE)
             return z, log_weights, *jax.vmap(lambda z: _moments(member.decoder(z, *about)))(z)

@@ -110,7 +110,7 @@ def log_likelihood(
             # Starting points of chains and optimizers need no search for the best q.
             parts += [(has_holes, models_given_observed(model, recognition, searches=method == "importance"))]
         found = [(rows, estimate_of(models, _some(X, rows))) for rows, models in parts if rows.any()]
-        estimate = combined(model.generative, found, num_samples)
+        estimate = combined(model.generative, found, num_samples, first)
     for reason in estimate.warnings:
         warnings.warn(reason, UserWarning, stacklevel=3)
     return estimate

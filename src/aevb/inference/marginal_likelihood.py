@@ -129,7 +129,7 @@ def _read(x):
 
 
 def combined(
-    generative: GenerativeModel, parts: Sequence[tuple[np.ndarray, LogLikelihood]], num_samples: int
+    generative: GenerativeModel, parts: Sequence[tuple[np.ndarray, LogLikelihood]], num_samples: int, x: Any = None
 ) -> LogLikelihood:
     """Combine estimates for parts of the datapoints, all by one method, into one for all.
 
@@ -137,6 +137,7 @@ def combined(
         generative: p(z) p(x|z).
         parts: The datapoints in each part, (N,) bool, and their estimate; each datapoint is in exactly one part.
         num_samples: Samples per datapoint.
+        x: A datapoint; needed if the prior depends on what datapoints are conditioned on.
     """
     if len(parts) == 1:
         return parts[0][1]
@@ -149,7 +150,7 @@ def combined(
         name: np.concatenate([estimate.diagnostics[name] for estimate in estimates])[places]
         for name in first.diagnostics
     }
-    warnings = _doubts(generative.latent_distribution(), first.method, num_samples, values, std_errors, diagnostics)
+    warnings = _doubts(generative.latent_distribution(x), first.method, num_samples, values, std_errors, diagnostics)
     return LogLikelihood(values, std_errors, first.method, first.effort, diagnostics, warnings)
 
 

@@ -1,7 +1,9 @@
 """The arguments that an estimator was given, as a value that cannot be changed."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from aevb.settings.setting import Setting
 from aevb.settings.table import OWN_PARTS, SETTINGS
 
 HIDDEN, TABLE_HIDDEN = (500,), (200, 200)  # widths by default, of matrices and of tables
@@ -34,6 +36,10 @@ class Arguments:
     def option(self, name: str, default: Any) -> Any:
         """Return an argument that only some estimators have."""
         return vars(self).get(name, default)
+
+    def options(self, settings: Mapping[str, Setting]) -> dict[str, Any]:
+        """Return the arguments with these names; those that a model file of an earlier version lacks, by default."""
+        return {name: self.option(name, setting.default) for name, setting in settings.items()}
 
     def hidden_for(self, *, is_table: bool) -> tuple[int, ...]:
         """Return the widths of the hidden layers, also if one number was given; by default, those for such data.

@@ -20,7 +20,7 @@ def by_hmc(models, observation, y, keys, *, num_samples, num_chains, num_tuning,
     from aevb.inference import hmc  # BlackJAX is slow to import
     from aevb.inference.harmonic import first_positions
 
-    observed = observed_models(models, observation, y)
+    observed = observed_models(models, observation)
     log_density = Partial(_log_joint, observed[0])
     pool = (NUM_STARTS, num_chains)
     starts, step_sizes = lax.map(lambda row: first_positions(observed, row[0], row[1], *pool), (y, keys))  # (N, C, J)
@@ -45,7 +45,7 @@ def by_importance(models, observation, y, keys, *, num_samples, num_chains, **_)
 
     from aevb.inference.importance import propose_pool
 
-    observed, encoder = observed_models(models, observation, y)
+    observed, encoder = observed_models(models, observation)
 
     def of_row(row):
         y, key = row

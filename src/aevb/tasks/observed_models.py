@@ -75,19 +75,17 @@ def first_guess(generative: GenerativeModel, observation: Observation, y: Any, k
     return jax.vmap(lambda z: x_given(generative, observation, y, z, key).mean)(z).mean(0)
 
 
-def observed_models(models, observation: Observation, y: Any = None) -> tuple[GenerativeModel, Any]:
+def observed_models(models, observation: Observation) -> tuple[GenerativeModel, Any]:
     """Return p(z) p(y|z) and, if there is an encoder, an approximate q(z|y).
 
     Args:
         models: p(z) p(x|z), and q(z|x) or None.
         observation: p(y|x).
-        y: The observations; needed if they are conditioned on something, since p(z) may then depend on it.
     """
     generative, recognition = models
     encoder = None if recognition is None else RecognitionModel(GuessingEncoder(generative, recognition, observation))
     observed: Any = ObservedDecoder(generative.decoder, observation)
-    prior = generative.prior if conditions(y) else generative.latent_distribution()
-    return GenerativeModel(prior, observed), encoder
+    return GenerativeModel(generative.prior, observed), encoder
 
 
 def log_likelihood(observation: Observation, p: Distribution, y: Array) -> Array:

@@ -228,9 +228,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
     @classmethod
     def _of(cls, model: FittedModel, optimizer_state) -> "VAEClassifier":
         """Return the estimator of a model that was loaded."""
-        classifier = cls(
-            **{name: model.arguments.option(name, setting.default) for name, setting in CLASSIFIER_SETTINGS.items()}
-        )
+        classifier = cls(**model.arguments.options(CLASSIFIER_SETTINGS))
         classifier._set_columns_of(model)
         classifier._keep(model, optimizer_state, Stream())
         if model.features is not None:

@@ -3,12 +3,13 @@
 Paper: §3.
 """
 
+from collections.abc import Sized
 from dataclasses import replace
 
 import numpy as np
 
 from aevb.arrays import num_rows
-from aevb.data.given import read_given_data
+from aevb.data.given import check_lengths, read_given_data
 from aevb.data.image_arrays import flat_images
 from aevb.data.reading import read_matrix
 from aevb.data.request import DataRequest
@@ -188,6 +189,8 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         def task(key):
             given, held_out = None, validation_data
             if self.conditional:
+                if hasattr(X, "shape") and isinstance(y, Sized):
+                    check_lengths(X.shape[0], len(y))
                 given, held_out = read_given_data(y, validation_data, sample_weight)
             data = open_training_data(self, X, self._request(held_out, sample_weight, given), key)
             return Task(data, None if given is None else given.format, columns=data.table)

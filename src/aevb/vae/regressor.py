@@ -272,7 +272,7 @@ class VAERegressor(RegressorMixin, InputMethods):
     @classmethod
     def _of(cls, model: FittedModel, optimizer_state) -> "VAERegressor":
         """Return the estimator of a model that was loaded."""
-        regressor = cls(**{name: getattr(model.arguments, name) for name in REGRESSOR_SETTINGS})
+        regressor = cls(**model.arguments.options(REGRESSOR_SETTINGS))
         set_table_columns(regressor, model.given)
         regressor._has_one_target = list(model.format.names) == ["y"]
         regressor._keep(model, optimizer_state, Stream())

@@ -201,7 +201,7 @@ class SequenceVAE(SequenceTasks):
     @classmethod
     def _of(cls, model: FittedModel, optimizer_state) -> "SequenceVAE":
         """Return the estimator of a model that was loaded."""
-        estimator = cls(**{name: getattr(model.arguments, name) for name in SEQUENCE_SETTINGS})
+        estimator = cls(**model.arguments.options(SEQUENCE_SETTINGS))
         estimator._keep(model, optimizer_state)
         return estimator
 
