@@ -1,4 +1,7 @@
-"""Convolutional networks of images, as encoders and as decoders that mirror them."""
+"""Convolutional networks of images, as encoders and as decoders that mirror them.
+
+Paper: §7.
+"""
 
 from collections.abc import Sequence
 from typing import Any
