@@ -58,7 +58,7 @@ class GivenLinear(dist.Distribution):
 
     def _root(self):
         """Return the Cholesky factor of S, (D, D)."""
-        return jnp.linalg.cholesky((self.slope * self.prior.variance) @ self.slope.T + jnp.diag(self.variances))
+        return _cholesky((self.slope * self.prior.variance) @ self.slope.T + jnp.diag(self.variances))
 
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw states."""
@@ -69,7 +69,7 @@ class GivenLinear(dist.Distribution):
             z: Any = self.prior.sample(key_z)
             noise = jnp.sqrt(self.variances) * jax.random.normal(key_x, self.variances.shape, self.variances.dtype)
             residual = self.residual - self.slope @ (z - self.prior.mean) - noise
-            solved = jax.scipy.linalg.cho_solve((root, True), residual)
+            solved = _solved_transposed(root, _solved(root, residual))
             return z + self.prior.variance * (self.slope.T @ solved)
 
         return sampled(draw, key, sample_shape)
@@ -77,10 +77,37 @@ class GivenLinear(dist.Distribution):
     def log_prob(self, value: Any, intermediates=None) -> Array:
         """Return the log density of one state."""
         root = self._root()
-        far = jax.scipy.linalg.solve_triangular(root, self.residual, lower=True)
+        far = _solved(root, self.residual)
         near = (self.residual - self.slope @ (value - self.prior.mean)) / jnp.sqrt(self.variances)
         log_ratio = (far @ far - near @ near) / 2 + jnp.sum(jnp.log(jnp.diag(root)) - jnp.log(self.variances) / 2)
         return jnp.asarray(self.prior.log_prob(value)) + log_ratio
+
+
+# Written out, for a few columns: on CPU, calls of LAPACK for thousands of particles inside of a scan may wait for each
+# other forever in XLA.
+def _cholesky(S):
+    """Return L with S = L L^T, (D, D)."""
+    L, places = jnp.zeros_like(S), jnp.arange(len(S))
+    for k in range(len(S)):
+        column = S[:, k] - L @ L[k]
+        L = L.at[:, k].set(jnp.where(places >= k, column, 0) / jnp.sqrt(column[k]))
+    return L
+
+
+def _solved(L, b):
+    """Return y with L y = b, (D,)."""
+    y = jnp.zeros_like(b)
+    for k in range(len(b)):
+        y = y.at[k].set((b[k] - L[k] @ y) / L[k, k])
+    return y
+
+
+def _solved_transposed(L, b):
+    """Return y with L^T y = b, (D,)."""
+    y = jnp.zeros_like(b)
+    for k in reversed(range(len(b))):
+        y = y.at[k].set((b[k] - L[:, k] @ y) / L[k, k])
+    return y
 
 
 class GuidedTransition(eqx.Module):
