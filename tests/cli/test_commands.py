@@ -70,7 +70,7 @@ def test_a_config_repeats_a_run_bit_for_bit(folder, tmp_path, capsys, monkeypatc
     assert tables[0]["model"] == tables[1]["model"]
     assert tables[0]["data"] == tables[1]["data"] == {
         "source": "digits", "binarization": "static", "test_fraction": 0.1, "polarity": "ink", "drop_missing": False,
-        "drop_columns": [], "seed": 0,
+        "drop_columns": [], "seed": 0, "colour": False, "skip_broken": False,
     }  # fmt: skip
     assert metrics["held_out_lower_bound"]["binarization"] == "static"
 

@@ -13,12 +13,13 @@ from aevb.cli.console import Console, InputError, Json, Quiet
 from aevb.cli.data import estimator_for, settings_of
 from aevb.cli.kinds import with_kinds
 from aevb.cli.learn import learn
-from aevb.cli.options import model_options, settings
+from aevb.cli.options import model_options, settings, value_of
 from aevb.cli.run_folder import config_of
 from aevb.runs import read_config
 
 ModelOptions = model_options()
 _DATA = Group("Data", sort_key=0)
+PICTURE_NETWORKS = ("conv", "resnet")  # whose pictures keep their colours
 _KEEPING = Group("Checkpoints", sort_key=2)
 
 
@@ -110,6 +111,7 @@ def fit(
     }
     if target is not None:
         own |= {"time": time, "sequence": sequence}
+        given = {name: value_of(value, name) for name, value in given.items()}
         return _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)(
             Console(quiet, json)
         )
@@ -125,7 +127,7 @@ def fit(
         raise InputError(f"{config}: the config of a run with a target. Give --target {table['target']} instead.")
     own = _of_sequences(own) if estimator_for(table) == "SequenceVAE" else own
     chosen = _named(config, settings, given, tables.get("model", {}), estimator_for(table))
-    if colour is None and "colour" not in table and chosen.get("network", "mlp") != "mlp":
+    if colour is None and "colour" not in table and chosen.get("network") in PICTURE_NETWORKS:
         own["colour"] = True
     if column:
         chosen["likelihood"] = with_kinds(chosen["likelihood"], column)

@@ -77,7 +77,7 @@ def settings(given: dict, config: dict, estimator: str = "VAE") -> dict:
             hint = " It is for sequences, with --time or --sequence." if name in SEQUENCE_OPTIONS else ""
             raise InputError(f"--{name.replace('_', '-')}: {estimator} has no such argument.{hint}")
     defaults = {name: setting.default for name, setting in options.items()}
-    return {name: _value(value, name) for name, value in {**defaults, **config, **given}.items()}
+    return {name: value_of(value, name) for name, value in {**defaults, **config, **given}.items()}
 
 
 def written(values: dict) -> dict:
@@ -97,7 +97,8 @@ def _wholes(_, tokens):
     return tuple(_whole(_, [token]) for token in tokens)
 
 
-def _value(value, name):
+def value_of(value, name: str):
+    """Return the value of an argument that was given as text: one number of several, and the words for None and ()."""
     value = tuple(value) if isinstance(value, list) else value
     if name == "latent_dim" and isinstance(value, tuple) and len(value) < 2:  # no hierarchy
         if not value:

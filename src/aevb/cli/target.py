@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from aevb.cli.console import Console, InputError, Json, Quiet
+from aevb.cli.options import written
 from aevb.cli.output import check_output
 from aevb.cli.waiting import waiting
 
@@ -49,7 +50,7 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
     estimator = kind(**given, progress=console.shows_progress)
     estimator._check_parameters()
     folder = make_folder(output)
-    runs.write_config(folder, {"run": {"command": command}, "data": data.written(), "model": given})
+    runs.write_config(folder, {"run": {"command": command}, "data": data.written(), "model": written(given)})
     with console.notes():
         estimator.fit(*found.arguments)
     estimator.save(folder / "model")

@@ -81,10 +81,12 @@ def measure(model: FittedModel, run_data: RunData, seed: int) -> dict:
 def lower_bound(model: FittedModel, rows: np.ndarray) -> dict:
     """Return the average bound of rows, its two terms, and its standard error over the rows."""
     rows = some(rows)
-    found_terms = likelihoods.lower_bound_terms(model, rows, NUM_SAMPLES)[:3]
-    bounds, *terms = (np.asarray(term, np.float64) for term in found_terms)
+    terms = likelihoods.lower_bound_terms(model, rows, NUM_SAMPLES)
+    bounds = np.asarray(terms.lower_bound, np.float64)
     found = {"value": float(bounds.mean()), "std_error": _std_error(bounds), "median": float(np.median(bounds))}
-    found |= {name: float(term.mean()) for name, term in zip(("reconstruction", "kl_divergence"), terms, strict=True)}
+    found |= {
+        name: float(np.mean(getattr(terms, name), dtype=np.float64)) for name in ("reconstruction", "kl_divergence")
+    }
     estimator = "sgvb-b" if model.estimator == "sgvb-b" else "sgvb-a"  # also if another bound was maximized
     return found | {"rows": len(rows), "estimator": estimator, "num_samples": NUM_SAMPLES}
 

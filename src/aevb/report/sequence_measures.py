@@ -74,10 +74,10 @@ def _per_sequence(bounds, lengths):
 
 def _lower_bound(model, encoded):
     terms = lower_bound_terms(model, encoded, NUM_SAMPLES)
-    bounds, *parts = (np.asarray(term, np.float64) for term in terms)
+    bounds = np.asarray(terms.lower_bound, np.float64)
     found = _ratio(bounds, encoded.lengths)
-    for name, term in zip(("reconstruction", "kl_divergence"), parts, strict=True):
-        found[name] = float(term.sum() / encoded.lengths.sum())
+    for name in ("reconstruction", "kl_divergence"):
+        found[name] = float(np.sum(getattr(terms, name), dtype=np.float64) / encoded.lengths.sum())
     estimator = "sgvb-b" if model.estimator == "sgvb-b" else "sgvb-a"  # also if another bound was maximized
     return found | {"estimator": estimator, "num_samples": NUM_SAMPLES}, bounds
 
