@@ -354,7 +354,8 @@ def test_steps_with_convolutions_run_one_by_one_with_the_same_result():
     from aevb.settings import Arguments
     from aevb.training import chunk_steps
 
-    arguments = Arguments(network="conv", latent_dim=2, hidden=(4,))
+    # Not Adam: it enlarges rounding errors of weights without an effect, such as a bias before normalization.
+    arguments = Arguments(network="conv", latent_dim=2, hidden=(4,), optimizer="sgd")
     design = Design.of(arguments, "bernoulli", MatrixFormat(64, image_shape=(8, 8)), 2)
     learner, state = design.start(design.models(jax.random.key(0)), 30, 1e-2, jax.random.key(0))
     key, plan = jax.random.key(0), feed.ChunkPlan.of(30, 10)

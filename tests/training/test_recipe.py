@@ -10,6 +10,7 @@ import pytest
 
 from aevb import VAE
 from aevb.fitted import design
+from aevb.fitted.annealing import Annealing
 from aevb.learners import AEVB
 from aevb.models import assemble, split
 from aevb.models.linear_start import start_linear
@@ -161,7 +162,7 @@ def short(monkeypatch):
     """Make the runs of default settings short."""
     for name, value in {"MAX_STEPS": 60, "MAX_EPOCHS": 20, "PATIENCE_STEPS": 20, "PATIENCE_EPOCHS": 5}.items():
         monkeypatch.setattr(budget, name, value)
-    monkeypatch.setattr(fitting, "ANNEALING", 20)
+    monkeypatch.setattr(fitting, "ANNEALING", Annealing(20))
 
 
 @pytest.mark.thorough
