@@ -63,7 +63,7 @@ class DiscretizedLogistics(dist.Distribution):
         return jax.nn.logsumexp(self.log_weights + component, axis=-2)
 
     def sample(self, key: Any, sample_shape=()) -> Array:
-        """Draw levels, (*sample_shape, ..., d)."""
+        """Draw levels, ``(*sample_shape, ..., d)``."""
         key_component, key_value = jax.random.split(key)
         shape = (*sample_shape, *jnp.shape(self.loc))
         gumbel = jax.random.gumbel(key_component, shape)
