@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import optax
 
 from aevb.arguments import check_parameter
 from aevb.data.chorales import LOWEST, Chorales, load_chorales
 from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
+from aevb.experiments.schedules import adam_to_zero
 from aevb.experiments.settings import PROFILES, Watch
 from aevb.report.canvas import COLOURS, new_figure, plot_axes, save, write_title
 from aevb.report.music import plot_piano_rolls, write_midi
@@ -92,7 +92,7 @@ def fitted(chorales: Chorales, profile: str, folder: Path, seed: int) -> Sequenc
     if profile in FALLING:
         rate, decay = FALLING[profile]
         num_steps = setting["max_epochs"] * ceil(len(chorales.train) / setting["batch_size"])
-        optimizer = optax.adamw(optax.cosine_decay_schedule(rate, num_steps), weight_decay=decay)
+        optimizer = adam_to_zero(rate, num_steps, decay)
         setting |= {"optimizer": optimizer, "learning_rate": None}
     model = SequenceVAE(**setting, random_state=seed, progress=False)
     folder.mkdir(parents=True, exist_ok=True)
