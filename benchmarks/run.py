@@ -25,6 +25,7 @@ WORKERS = {
     "ours_resident": None,
     "ours_sequences": None,
     "numpyro_dmm": None,
+    "pyro_dmm": ("pyro_dmm", ["pyro-ppl==1.9.2", "torch==2.13.0", "numpy"]),
 }
 # Title, unit, and target ratio ours / other for each worker; the first worker is ours.
 BENCHMARKS = {
@@ -46,7 +47,7 @@ BENCHMARKS = {
     "sequences": (
         "Deep Markov model of Bach's chorales (needs AEVB_DATA), J=100, emission 100, transition 200, GRU 400, M=20",
         "sequences/s",
-        {"ours_sequences": None, "numpyro_dmm": 3.0},
+        {"ours_sequences": None, "numpyro_dmm": None, "pyro_dmm": 3.0},
     ),
 }
 

@@ -54,6 +54,20 @@ def test_the_gradient_is_that_of_the_cell_step_by_step(reverse):
         np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.float64
+def test_the_gradient_of_a_batch_is_the_sum_of_those_of_its_sequences():
+    arrays, rest = eqx.partition(initialize(GRU(F, H), jax.random.key(0), "paper"), eqx.is_inexact_array)
+    batch, exists = jnp.stack([np.float64(inputs(seed)) for seed in range(5)]), jnp.ones(T, bool)
+
+    def value(arrays, x):
+        return jnp.sum(jnp.sin(eqx.combine(arrays, rest)(x, exists)))
+
+    at_once = jax.grad(lambda arrays: jnp.sum(jax.vmap(value, (None, 0))(arrays, batch)))(arrays)
+    one_by_one = jax.vmap(jax.grad(value), (None, 0))(arrays, batch)
+    for one, other in zip(jax.tree.leaves(at_once), jax.tree.leaves(one_by_one), strict=True):
+        np.testing.assert_allclose(one, jnp.sum(other, axis=0), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", SEQUENCE_NETWORKS)
 def test_outputs_depend_on_one_side_only_and_not_on_padding(name, reverse):

@@ -66,12 +66,12 @@ class GRU(eqx.Module):
         return states[::-1] if reverse else states
 
 
-@jax.custom_vjp
 def _states(inputs, exists, weight, bias, start):
     """Return the states after each step, (T, H).
 
-    Its gradient has a rule of its own, in which that of the weights is one product over all steps; differentiating the
-    scan would add to it at every step.
+    Differentiating the scan would add to the gradient of the weights at every step. Here it is one product over all
+    steps, and all sequences of a batch: the scan is not differentiated, `_products` has the derivative of its products,
+    and `_attach` that of the rest.
 
     Args:
         inputs: The products with the inputs, (T, 3 H).
@@ -80,7 +80,9 @@ def _states(inputs, exists, weight, bias, start):
         bias: Of the new state, (H,).
         start: (H,).
     """
-    return _forward(inputs, exists, weight, bias, start)[0]
+    constants = lax.stop_gradient((inputs, exists, weight, bias, start))
+    states, gates = _forward(*constants)
+    return _attach((states, gates, exists, constants[2]), inputs, _products(weight, bias, gates[0]), start)
 
 
 def _forward(inputs, exists, weight, bias, start):
@@ -93,12 +95,34 @@ def _forward(inputs, exists, weight, bias, start):
         new = jnp.where(here > 0, n + z * (h - n), h)
         return new, (new, (h, r, z, n, v_n))
 
-    _, (states, gates) = lax.scan(step, start, (inputs, exists))
-    return states, (gates, exists, weight)
+    return lax.scan(step, start, (inputs, exists))[1]
 
 
-def _backward(kept, gradient):
-    (before, r, z, n, v_n), exists, weight = kept
+@jax.custom_jvp
+def _products(weight, bias, before):
+    """Return zeros, (T, 3 H), with the derivative of the products of the weights and the states before each step."""
+    return jnp.zeros((len(before), len(weight)), before.dtype)
+
+
+@_products.defjvp
+def _(primals, tangents):
+    d_weight, d_bias, _ = tangents
+    d_products = primals[2] @ d_weight.T
+    return _products(*primals), d_products + jnp.pad(d_bias, (len(d_products[0]) - len(d_bias), 0))
+
+
+@jax.custom_vjp
+def _attach(known, inputs, products, start):
+    """Return the states of `known`, as a function of what they were computed from."""
+    return known[0]
+
+
+def _attach_forward(known, inputs, products, start):
+    return known[0], known[1:]
+
+
+def _attach_backward(known, gradient):
+    (before, r, z, n, v_n), exists, weight = known
 
     def step(later, of_step):
         here, own, h, r, z, n, v_n = of_step
@@ -109,12 +133,10 @@ def _backward(kept, gradient):
         back = jnp.where(here > 0, g * z, g) + weight.T @ of_products
         return back, (of_products, jnp.where(here > 0, a_n, 0))
 
-    zero = jnp.zeros_like(gradient[0])
-    inputs = exists, gradient, before, r, z, n, v_n
-    of_start, (of_products, a_n) = lax.scan(step, zero, inputs, reverse=True)
-    H = len(zero)
-    of_inputs = jnp.concatenate([of_products[:, : 2 * H], a_n], axis=1)
-    return of_inputs, jnp.zeros_like(exists), of_products.T @ before, jnp.sum(of_products[:, 2 * H :], axis=0), of_start
+    steps = exists, gradient, before, r, z, n, v_n
+    of_start, (of_products, a_n) = lax.scan(step, jnp.zeros_like(gradient[0]), steps, reverse=True)
+    of_inputs = of_products.at[:, 2 * len(of_start) :].set(a_n)
+    return None, of_inputs, of_products, of_start
 
 
-_states.defvjp(_forward, _backward)
+_attach.defvjp(_attach_forward, _attach_backward)
