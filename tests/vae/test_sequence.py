@@ -250,3 +250,19 @@ def test_one_short_series_starts_with_the_linear_model_that_fits_best(tmp_path):
     again = load(model.save(tmp_path / "model"))
     assert again.score([walk]) == model.score([walk])
     assert np.isfinite(again.partial_fit([walk]).score([walk]))
+
+
+@pytest.mark.slow
+def test_a_linear_start_that_is_kept_gets_a_posterior_of_its_own():
+    """The series is linear, so that learning cannot improve on its start; log p(x) is -0.82 per step."""
+    rng = np.random.default_rng(0)
+    state, series = 0.0, np.empty((300, 1))
+    for t in range(300):
+        state = 0.9 * state + 0.4 * rng.normal() if t else 0.0
+        series[t] = state
+    series += 0.3 * rng.normal(size=(300, 1))
+    series[100:110] = np.nan
+    model = SequenceVAE(random_state=0, progress=False).fit([series])
+
+    exact = model.log_likelihood([series], method="particle-filter").values[0] / 300
+    assert exact - 0.15 < model.score([series]) < exact + 0.01

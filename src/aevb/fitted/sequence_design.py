@@ -91,16 +91,25 @@ class SequenceDesign:
         return bool(self.arguments.linear_start) and can_start_linear(self.format.model_columns, self.shape)
 
     def start(
-        self, models: tuple, num_data: float | None, learning_rate: float | None, key: Array, num_windows: int = 0
+        self,
+        models: tuple,
+        num_data: float | None,
+        learning_rate: float | None,
+        key: Array,
+        num_windows: int = 0,
+        recognition_steps: int = RECOGNITION_FIRST,
     ) -> tuple[AEVB | Carrying, LearnerState]:
-        """Return the learner and its initial state; of windows of sequences, if there are some."""
-        a = self.arguments
+        """Return the learner and its initial state; of windows of sequences, if there are some.
+
+        A linear start stays as it is for `recognition_steps`, see :func:`recognition_first`.
+        """
+        a, optimizer = self.arguments, optimizer_of(self.arguments)
         learner = AEVB(
             skeleton=split(models).skeleton,
             num_data=1 if num_data is None else num_data,
             estimator=ESTIMATORS[a.estimator],
             num_samples=a.num_samples,
-            optimizer=recognition_first(optimizer_of(a)) if self.starts_linear else optimizer_of(a),
+            optimizer=recognition_first(optimizer, recognition_steps) if self.starts_linear else optimizer,
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=False),
             annealing=a.kl_annealing,
             dropout=float(a.option("dropout", 0.0)),
@@ -117,8 +126,8 @@ class FirstState(NamedTuple):
 
 
 @cache  # one object for the same optimizer, so that a compiled program is reused
-def recognition_first(optimizer: optax.GradientTransformation) -> optax.GradientTransformation:
-    """Return an optimizer of pairs that leaves the generative model where it starts for the first 500 steps.
+def recognition_first(optimizer: optax.GradientTransformation, num_steps: int) -> optax.GradientTransformation:
+    """Return an optimizer of pairs that leaves the generative model where it starts for the first steps.
 
     A good generative model would otherwise move away, towards a posterior that is not learned yet.
     """
@@ -129,7 +138,7 @@ def recognition_first(optimizer: optax.GradientTransformation) -> optax.Gradient
     def update(updates, state: Any, params=None):
         found: Any = optimizer.update(updates, state.state, params)
         (generative, recognition), inner = found
-        moves = (state.num_steps >= RECOGNITION_FIRST).astype(jnp.result_type(float))
+        moves = (state.num_steps >= num_steps).astype(jnp.result_type(float))
         generative = jax.tree.map(lambda leaf: moves * leaf, generative)
         return (generative, recognition), FirstState(state.num_steps + 1, inner)
 

@@ -31,6 +31,7 @@ JUDGED_AT_ONCE, STEPS_JUDGED_AT_ONCE = 16, 16_384  # held-out sequences, and the
 LONG, WINDOW = 1_000, 200  # steps of a sequence that is cut, and of its windows
 NUM_PARTICLES = 2_000  # to compare the model that was learned with its start
 FEW_STEPS = 2_000  # of training, if nothing is held out
+STEPS_OF_RECOGNITION = 1_000  # if p(x, z) remains what it was at the start
 
 
 class TrainingSequences(NamedTuple):
@@ -84,25 +85,42 @@ def fit_sequences(
     facts = {"likelihood": TABLE, "latent_dim": design.latent_dim, "record": record}
     facts["estimator"] = name_of(learner.estimator)
     model = FittedModel(*learner.models(trained.state), data.format, seed, arguments, **facts)
-    return (likelier(model, models[0], data.encoded) if design.starts_linear else model), trained
+    if design.starts_linear and is_likelier(models[0], model, data.encoded):
+        return _recognized(replace(model, generative=models[0]), trained, feed, progress)
+    return model, trained
 
 
-def likelier(model: FittedModel, start: Any, encoded: Encoded) -> FittedModel:
-    """Return the model, or the one with the linear p(x, z) from which it started, if p(x) is larger with that.
+def _recognized(model, trained, feed, progress):
+    """Return a model whose p(x, z) stays as it is, after learning its q(z|x), and what happened.
+
+    What was learned of q belongs to another p(x, z), near it.
+    """
+    arguments = model.arguments.replaced(kl_annealing=0)
+    design, keys = SequenceDesign(arguments, model.format, model.latent_dim), Keys.of(model.seed)
+    start = (model.generative, model.recognition), feed.num_data, model.record.learning_rate, keys.learner
+    learner, state = design.start(*start, num_windows(feed), recognition_steps=np.iinfo(np.int32).max)
+    max_epochs = -(-STEPS_OF_RECOGNITION // feed.steps_per_epoch)
+    found = train_on(learner, state, feed, key=keys.choice, max_epochs=max_epochs, progress=progress)
+    model = replace(model, recognition=learner.models(found.state)[1])
+    return model, replace(trained, state=found.state)
+
+
+def is_likelier(start: Any, model: FittedModel, encoded: Encoded) -> bool:
+    """Return whether p(x) is larger with the linear p(x, z) from which a model started than with what it learned.
 
     The bound of a q that is not good enough can draw p(x, z) away from a good start. Particle filters do not depend on
     q. Of more than 20,000 steps nothing is compared.
 
     Args:
-        model: The model that was learned.
         start: p(x, z) at the start.
+        model: The model that was learned.
         encoded: The training sequences.
     """
     if encoded.lengths.sum() > STEPS_OF_START:
-        return model
-    both = model, replace(model, generative=start)
-    values = [log_likelihood(one, encoded, "particle-filter", NUM_PARTICLES).values.sum() for one in both]
-    return both[int(values[1] > values[0])]
+        return False
+    both = replace(model, generative=start), model
+    before, after = (log_likelihood(one, encoded, "particle-filter", NUM_PARTICLES).values.sum() for one in both)
+    return bool(before > after)
 
 
 def sequence_feed(arguments: Arguments, data: TrainingSequences, keys: Keys) -> Bucketed:
