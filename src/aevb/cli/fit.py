@@ -12,7 +12,7 @@ from cyclopts import Group, Parameter
 from aevb.cli.console import Console, InputError, Json, Quiet
 from aevb.cli.data import estimator_for, settings_of
 from aevb.cli.kinds import with_kinds
-from aevb.cli.learn import learn
+from aevb.cli.learn import Keeping, learn
 from aevb.cli.options import model_options, settings, value_of
 from aevb.cli.run_folder import config_of
 from aevb.runs import read_config
@@ -40,6 +40,7 @@ def fit(
     polarity: Annotated[Literal["light", "ink"] | None, Parameter(group=_DATA)] = None,
     drop_missing: Annotated[bool | None, Parameter(group=_DATA, negative=())] = None,
     column: Annotated[list[str] | None, Parameter(group=_DATA, negative=())] = None,
+    own_model: Annotated[Path | None, Parameter(name="--model")] = None,
     config: Path | None = None,
     name: str | None = None,
     out: Path = Path("runs"),
@@ -83,6 +84,8 @@ def fit(
             kinds are gaussian, student-t, lognormal, bounded, quantile-gaussian, histogram, count, poisson,
             negative-binomial, binary, categorical, ordinal and date. Other columns get the kind that suits their
             values; it is printed.
+        own_model: A Python file with your own networks: a function model(data_dim, latent_dim) that returns a
+            dictionary with some of "prior", "encoder" and "decoder". The run keeps a copy.
         config: A file with all settings, such as config.toml of an earlier run; other options take precedence.
         name: Name of the run folder in --out; by default that of the data.
         out: Folder for all runs.
@@ -110,7 +113,7 @@ def fit(
         "drop_missing": drop_missing,
     }
     if target is not None:
-        own |= {"time": time, "sequence": sequence}
+        own |= {"time": time, "sequence": sequence, "model": own_model}
         given = {name: value_of(value, name) for name, value in given.items()}
         return _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)(
             Console(quiet, json)
@@ -119,13 +122,16 @@ def fit(
         raise InputError("--conditional: y cannot be given here. In Python: VAE(conditional=True).fit(X, y).")
     if resume is not None:
         others = {"time": time, "sequence": sequence, "column": column, "config": config, "name": name}
+        others |= {"model": own_model}
         _check_alone({**own, **others, **given, "max_epochs": None})
         config = config_of(resume)
     tables = read_config(config) if config else {}
     table = tables.get("data", {}) | _given({"time": time, "sequence": sequence})
     if estimator_for(table) == "target":
         raise InputError(f"{config}: the config of a run with a target. Give --target {table['target']} instead.")
-    own = _of_sequences(own) if estimator_for(table) == "SequenceVAE" else own
+    if own_model is None and config is not None and "own_model" in tables.get("run", {}):
+        own_model = config.parent / str(tables["run"]["own_model"])
+    own = _of_sequences(own | {"model": own_model}) if estimator_for(table) == "SequenceVAE" else own
     chosen = _named(config, settings, given, tables.get("model", {}), estimator_for(table))
     if colour is None and "colour" not in table and chosen.get("network") in PICTURE_NETWORKS:
         own["colour"] = True
@@ -140,7 +146,7 @@ def fit(
     every = None if checkpoint_every == "never" else checkpoint_every
     if every is not None:
         check_parameter("checkpoint_every", every, kind=float, low=0)
-    options = {"checkpoint_every": every, "resumes": resume is not None}
+    options = {"keeping": Keeping(every, resume is not None), "own_model": own_model}
     raise SystemExit(learn(chosen, source, folder, command, Console(quiet, json), **options))
 
 

@@ -5,12 +5,13 @@ import time
 from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aevb.cli.console import Console, InputError, shell
 from aevb.cli.interruptions import one_interruption
 from aevb.cli.options import written
 from aevb.cli.output import check_folder
+from aevb.cli.own_model import FILE, keep_copy, own_parts
 from aevb.cli.said import choices_said, say_numbers
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, new_run_folder, write_config
@@ -24,11 +25,19 @@ _FILES = {
     "metrics.json": "the numbers above and how they were computed",
     "history.csv": "one row per epoch, or per several epochs of small data",
     "config.toml": "the settings; aevb fit --config repeats the run",
+    "model.py": "your own networks",
     "checkpoints/": "the state of the run; aevb fit --resume continues it",
     "*.png, *.svg": "the pictures of the report",
     "explorer.html": "interactive page of the model",
     "report.html": "the report, with all of this",
 }
+
+
+class Keeping(NamedTuple):
+    """How a run is kept."""
+
+    checkpoint_every: float | None = None  # seconds between two checkpoints; None for none
+    resumes: bool = False  # whether the output folder is that of a run to resume
 
 
 def learn(
@@ -38,8 +47,8 @@ def learn(
     command: str,
     console: Console,
     *,
-    checkpoint_every: float | None = None,
-    resumes: bool = False,
+    keeping: Keeping = Keeping(),  # noqa: B008
+    own_model: Path | None = None,
     explorer: bool = False,
 ) -> int:
     """Train a model and write its run folder.
@@ -50,8 +59,8 @@ def learn(
         output: Folder for the results; the next free one of -2, -3, ... if it is not empty.
         command: The command line.
         console: How to print.
-        checkpoint_every: Seconds between two checkpoints of the run; None for none.
-        resumes: Whether `output` is the folder of a run to resume.
+        keeping: How the run is kept.
+        own_model: The Python file with the user's own networks; None if there are none.
         explorer: Whether to create the page of `aevb explore` too.
 
     Returns:
@@ -60,7 +69,7 @@ def learn(
     Raises:
         ValueError: An argument is not valid; nothing has been written.
     """
-    start = time.perf_counter()
+    (checkpoint_every, resumes), start = keeping, time.perf_counter()
     check_folder(output, "output folder")
     if find_spec("matplotlib") is None:
         raise InputError("The report needs Matplotlib: pip install 'aevb[demo]'")
@@ -75,6 +84,10 @@ def learn(
         run_data = load_data(data, vae.likelihood)
         if getattr(vae, "network", None) in IMAGE_NETWORKS:
             vae.set_params(image_shape=run_data.dataset.image_shape)
+        told = {"command": command, "columns": list(run_data.columns)}
+        if own_model is not None:
+            told |= {"own_model": FILE, "data_dim": run_data.dataset.rows.shape[1]}
+            vae.set_params(**own_parts(own_model, told["data_dim"], vae.latent_dim))
     console.say(run_data.summary)
     num_seen = samples_saved(output / CHECKPOINTS) if resumes else 0
     if resumes:
@@ -92,7 +105,8 @@ def learn(
     try:
         # First, because resuming starts from it, and because a full or read-only disk fails here.
         with locked(folder / CHECKPOINTS) if resumes else nullcontext():
-            told = {"command": command, "columns": list(run_data.columns)}
+            if own_model is not None:
+                keep_copy(own_model, folder)
             table = data.written() | run_data.decided  # once: all pictures follow it
             write_config(folder, {"run": told, "data": table, "model": written(model)})
         with one_interruption() as interruptions:
@@ -113,7 +127,7 @@ def learn(
         )
     say_numbers(console, metrics, vae, time.perf_counter() - start)
     for name, what in _FILES.items():
-        if not name.endswith(("/", ".html")) or (folder / name).exists():
+        if not name.endswith(("/", ".html", ".py")) or (folder / name).exists():
             console.say(f"  {name:14} {what}")
     if vae.stopped_because_ != "interrupted":
         keep_last(folder / CHECKPOINTS, 1)  # enough to resume with more epochs
@@ -206,7 +220,7 @@ def _leave_nothing(folder) -> bool:
     if (folder / "model").exists() or any(checkpoints.glob("chunk-*")):
         return False
     with suppress(OSError):  # someone else's files, or a folder that became read-only
-        for file in (folder / "config.toml", checkpoints / ".lock"):
+        for file in (folder / "config.toml", folder / FILE, checkpoints / ".lock"):
             file.unlink(missing_ok=True)
         if checkpoints.exists():
             checkpoints.rmdir()

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from aevb.cli.console import InputError, shell
 from aevb.cli.data import settings_of
+from aevb.cli.own_model import own_parts
 from aevb.cli.waiting import waiting
 from aevb.runs import CHECKPOINTS, read_config
 
@@ -90,7 +91,7 @@ def open_run(folder: Path, *, of: tuple[str, ...] = ("VAE",)) -> Run:
         from aevb.training.checkpoint import samples_saved
 
         try:
-            vae = load(folder / "model")
+            vae = load(folder / "model", **_own_parts(folder, tables))
         except ModelFileError as error:
             if not samples_saved(folder / CHECKPOINTS):
                 raise
@@ -102,3 +103,13 @@ def open_run(folder: Path, *, of: tuple[str, ...] = ("VAE",)) -> Run:
             f"{folder / 'config.toml'}: columns={told['columns']!r} is not allowed. Expected a list of names."
         )
     return Run(folder, vae, data, str(told["command"]), tuple(map(str, told["columns"])))
+
+
+def _own_parts(folder, tables):
+    """Return the user's own networks of a run, by name; none if it has none."""
+    told = tables.get("run", {})
+    if "own_model" not in told:
+        return {}
+    return own_parts(
+        folder / str(told["own_model"]), told.get("data_dim", 0), tables.get("model", {}).get("latent_dim")
+    )
