@@ -59,3 +59,11 @@ def test_a_file_that_is_no_model_is_refused(tmp_path, text, message):
     with pytest.raises(InputError, match="--model") as caught:
         own_parts(tmp_path / "mine.py", 3, 2)
     assert message in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:.*halved the learning rate:RuntimeWarning")
+def test_data_that_the_decoder_cannot_describe_are_named_as_such(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    assert run(["fit", "digits", "--model", "mine.py", "--latent-dim", "2", "--quiet"]) == 2
+    assert "that of 0 and 1, for instance, is not one of grey levels" in capsys.readouterr().err

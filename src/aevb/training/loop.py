@@ -207,10 +207,13 @@ def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position
 
 def _with_advice(error, now):
     tried = f" Halving the learning rate {now.halvings} times did not help." if now.halvings else ""
-    error.args = (
-        f"{error}{tried} Lower the learning_rate, or rescale the data to a standard deviation near 1; if a row is "
-        "named, check it.",
-    )
+    advice = "Lower the learning_rate, or rescale the data to a standard deviation near 1; if a row is named, check it."
+    if error.step == 0 and error.what.endswith("became -inf"):
+        advice = (
+            "Nothing was learned before it: the model says that such rows are impossible. Check that the decoder's "
+            "distribution is one of these data; that of 0 and 1, for instance, is not one of grey levels."
+        )
+    error.args = (f"{error}{tried} {advice}",)
     return error
 
 
