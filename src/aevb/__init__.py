@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from aevb import distributions
+    from aevb import distributed, distributions
     from aevb.distributions import reparameterize
     from aevb.persistence import ModelFileError
     from aevb.posterior import fit_posterior
@@ -18,6 +18,7 @@ __all__ = [
     "VAEClassifier",
     "VAERegressor",
     "__version__",
+    "distributed",
     "distributions",
     "fit_posterior",
     "load",
@@ -35,7 +36,7 @@ _MODULES = {
     "load": "aevb.vae",
     "reparameterize": "aevb.distributions",
 }
-_SUBMODULES = {"distributions"}
+_SUBMODULES = {"distributed", "distributions"}
 
 
 def __getattr__(name: str):

@@ -11,7 +11,8 @@ ROOT = Path(aevb.__file__).parent
 # From the bottom to the top; packages on one line do not import each other.
 LAYERS = [
     ["errors"],
-    ["arguments", "arrays", "files", "matrices", "memory", "settings"],
+    ["arguments", "arrays", "files", "matrices", "memory", "parallel", "settings"],
+    ["distributed"],
     ["distributions"],
     ["networks"],
     ["models"],

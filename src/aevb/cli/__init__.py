@@ -55,7 +55,10 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
     end_as_by_ctrl_c()
     code = run(arguments)
-    if code == 130:  # an interrupted compiler may crash during a normal shutdown (seen: 5 of 22)
+    is_one_of_several = "aevb.distributed" in sys.modules and _leave(code)
+    if (
+        code == 130 and not is_one_of_several
+    ):  # an interrupted compiler may crash during a normal shutdown (seen: 5 of 22)
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError):  # the reader is gone
                 stream.flush()
@@ -83,6 +86,16 @@ def run(arguments: list[str] | None = None) -> int:
             raise
         return _refuse(error, console)
     return 0
+
+
+def _leave(code):
+    """End at once after an error if other processes wait for this one; return whether there are others."""
+    from aevb.distributed import leave
+    from aevb.parallel import group
+
+    if code not in (0, 130):
+        leave(code)
+    return group().num_processes > 1
 
 
 def _refuse(message, console):

@@ -5,8 +5,12 @@ import platform
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
 
-from aevb.cli.console import Console, Json
+from cyclopts import Parameter
+
+from aevb.cli.console import Console, InputError, Json
+from aevb.cli.together import Coordinator, NumProcesses, PeerTimeout, ProcessId, start_together
 
 _NEEDED = (
     "aevb", "blackjax", "cyclopts", "equinox", "jax", "jaxlib", "Jinja2", "numpy", "numpyro", "optax", "rich",
@@ -21,10 +25,42 @@ _OPTIONAL = {
 _VARIABLES = ("AEVB_DATA", "AEVB_CACHE", "JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "OMP_NUM_THREADS")
 
 
-def doctor(*, json: Json = False) -> None:
-    """Print versions, devices, cores and folders, to paste into a bug report."""
-    facts = {**_machine(), **_packages(), **_folders(), **_jax()}
-    problems = [f"{name}: {value}" for name, value in facts.items() if str(value).startswith("not installed, needed")]
+def doctor(
+    data: str | None = None,
+    *,
+    distributed: Annotated[bool, Parameter(negative=())] = False,
+    coordinator: Coordinator = None,
+    num_processes: NumProcesses = None,
+    process_id: ProcessId = None,
+    peer_timeout: PeerTimeout = 300.0,
+    json: Json = False,
+) -> None:
+    """Print versions, devices, cores and folders, to paste into a bug report.
+
+    Args:
+        data: With --distributed, data that all processes must have, as for `aevb fit`.
+        distributed: Check instead whether several processes can work together, before a long run: who is there, with
+            which versions and data, and how fast they exchange numbers. Start it as `aevb fit`, by srun, mpirun or with
+            the following options.
+        coordinator: host:port of process 0.
+        num_processes: How many processes there are.
+        process_id: Which of them this is, from 0.
+        peer_timeout: Seconds to wait until all of them have started.
+        json: Print one JSON object.
+    """
+    launch = coordinator, num_processes, process_id
+    if distributed:
+        start = time.perf_counter()
+        is_first = start_together(*launch, peer_timeout)
+        facts, problems = _together(data, time.perf_counter() - start)
+        if not is_first:
+            raise SystemExit(2 if problems else 0)
+    elif data is not None or launch != (None, None, None):
+        raise InputError("data and --coordinator, --num-processes, --process-id need --distributed.")
+    else:
+        facts = {**_machine(), **_packages(), **_folders(), **_jax()}
+        needed = "not installed, needed"
+        problems = [f"{name}: {value}" for name, value in facts.items() if str(value).startswith(needed)]
     if json:
         Console(as_json=True).end("", {"facts": facts, "problems": problems})
     else:
@@ -34,6 +70,24 @@ def doctor(*, json: Json = False) -> None:
         print("\n".join(["", "Problems:", *problems]) if problems else "No problems found.")
     if problems:
         raise SystemExit(2)
+
+
+def _together(data, seconds):
+    """Return facts and problems of all processes; they are connected after so many seconds."""
+    import numpy as np
+
+    from aevb.arrays import checksum
+    from aevb.cli.data import load_data, settings_of
+    from aevb.distributed.examination import examined
+
+    told = None
+    if data is not None:
+        loaded = load_data(settings_of({"source": data}), "auto")
+        X = np.asarray(loaded.arguments["X"])
+        numbers, text = ([X], "") if X.dtype.kind in "biuf" else ([], str(X.tolist()))
+        told = f"{loaded.summary} Checksum {checksum(numbers, text)[:12]}"
+    facts, problems = examined(told)
+    return {"connected after": f"{seconds:.1f} s", **facts}, problems
 
 
 def _machine():

@@ -15,6 +15,7 @@ from aevb.cli.kinds import with_kinds
 from aevb.cli.learn import Keeping, learn
 from aevb.cli.options import model_options, settings, value_of
 from aevb.cli.run_folder import config_of
+from aevb.cli.together import Coordinator, NumProcesses, PeerTimeout, ProcessId, is_launched, start_together
 from aevb.runs import read_config
 
 ModelOptions = model_options()
@@ -46,6 +47,10 @@ def fit(
     out: Path = Path("runs"),
     checkpoint_every: Annotated[float | Literal["never"], Parameter(group=_KEEPING)] = 60.0,
     resume: Annotated[Path | None, Parameter(group=_KEEPING)] = None,
+    coordinator: Coordinator = None,
+    num_processes: NumProcesses = None,
+    process_id: ProcessId = None,
+    peer_timeout: PeerTimeout = 300.0,
     model: Annotated[ModelOptions | None, Parameter(name="*")] = None,  # pyright: ignore[reportInvalidTypeForm]
     quiet: Quiet = False,
     json: Json = False,
@@ -92,6 +97,11 @@ def fit(
         checkpoint_every: Seconds between two checkpoints.
         resume: Folder of a run to continue, as if it had never been interrupted. Its settings and data stay the same;
             only --max-epochs may differ.
+        coordinator: To train with several processes: host:port of process 0. All get the same command, with their own
+            --process-id. srun and mpirun need none of these options. See docs/scale.md.
+        num_processes: How many processes there are.
+        process_id: Which of them this is, from 0.
+        peer_timeout: Seconds to wait until all of them have started.
         model: The arguments of VAE.
         quiet: Print only where the results are.
         json: Print one JSON object.
@@ -112,7 +122,10 @@ def fit(
         "polarity": polarity,
         "drop_missing": drop_missing,
     }
+    launch = coordinator, num_processes, process_id
     if target is not None:
+        if is_launched(*launch):
+            raise InputError("--target: not available for several processes. Start one, without srun or mpirun.")
         own |= {"time": time, "sequence": sequence, "model": own_model}
         given = {name: value_of(value, name) for name, value in given.items()}
         return _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)(
@@ -146,8 +159,10 @@ def fit(
     every = None if checkpoint_every == "never" else checkpoint_every
     if every is not None:
         check_parameter("checkpoint_every", every, kind=float, low=0)
+    is_first = start_together(*launch, peer_timeout)
+    console = Console(quiet or not is_first, json and is_first)
     options = {"keeping": Keeping(every, resume is not None), "own_model": own_model}
-    raise SystemExit(learn(chosen, source, folder, command, Console(quiet, json), **options))
+    raise SystemExit(learn(chosen, source, folder, command, console, **options))
 
 
 def _fit_target(target, given, own, out, name):

@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+import warnings
 from contextlib import nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -77,6 +78,7 @@ def learn(
         import aevb
         from aevb.cli.data import load_data
         from aevb.networks import IMAGE_NETWORKS
+        from aevb.parallel import group
         from aevb.training.checkpoint import keep_last, locked, samples_saved
 
         vae = getattr(aevb, data.estimator)(**model, progress=console.shows_progress)
@@ -89,6 +91,8 @@ def learn(
             told |= {"own_model": FILE, "data_dim": run_data.dataset.rows.shape[1]}
             vae.set_params(**own_parts(own_model, told["data_dim"], vae.latent_dim))
     console.say(run_data.summary)
+    if not group().is_first:
+        return _follow(vae, run_data, output, checkpoint_every)
     num_seen = samples_saved(output / CHECKPOINTS) if resumes else 0
     if resumes:
         _check_resumable(output, num_seen, checkpoint_every)
@@ -96,11 +100,8 @@ def learn(
     folder = output if resumes else make_folder(output)
     if folder != output:
         console.say(f"{output} already contains a run; this one is written to {folder}.")
-    saving = {"checkpoint": folder / CHECKPOINTS, "checkpoint_seconds": checkpoint_every}
-    if checkpoint_every is None:
-        saving = {}
-    elif not isinstance(vae.random_state, int):
-        saving = {}
+    saving = _saving(vae, folder, checkpoint_every)
+    if checkpoint_every is not None and not saving:
         console.say("This run writes no checkpoints and cannot be resumed: that needs an integer random_state.")
     try:
         # First, because resuming starts from it, and because a full or read-only disk fails here.
@@ -134,6 +135,21 @@ def learn(
     elif saving:
         console.say(f"Continue with: {shell('aevb', 'fit', '--resume', folder)}")
     console.end(f"Results are in {folder}. Open {folder / 'report.html'}", {"folder": folder, **metrics})
+    return 130 if vae.stopped_because_ == "interrupted" else 0
+
+
+def _saving(vae, folder, checkpoint_every):
+    """Return the arguments of `fit` that say where a run is saved; none if it is not."""
+    if checkpoint_every is None or not isinstance(vae.random_state, int):
+        return {}
+    return {"checkpoint": folder / CHECKPOINTS, "checkpoint_seconds": checkpoint_every}
+
+
+def _follow(vae, run_data, folder, checkpoint_every) -> int:
+    """Train as one of several processes, of which the first one writes all files; return the exit code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first process shows them
+        vae.fit(**run_data.arguments, **_saving(vae, folder, checkpoint_every))
     return 130 if vae.stopped_because_ == "interrupted" else 0
 
 

@@ -245,6 +245,11 @@ class Design:
         if self.labels is not None:
             estimator = self.labels.learned_by(with_terms(estimator))
         annealing = self.annealing(num_data)
+        further: dict[str, Any] = {}
+        if annealing.steps:
+            further |= {"annealing": annealing.steps, "initial_kl_weight": annealing.kl_weight}
+        if bits := a.option("free_bits", 0):
+            further["free_bits"] = float(bits)
         learner = self.kind(
             skeleton=split(untied(models)).skeleton,
             num_data=1 if num_data is None else num_data,
@@ -252,8 +257,7 @@ class Design:
             num_samples=a.num_samples_for(name),
             optimizer=optimizer_of(a),
             parameter_prior=prior_precision(num_data, a.parameter_prior, is_standardized=self.is_standardized),
-            **({"annealing": annealing.steps, "initial_kl_weight": annealing.kl_weight} if annealing.steps else {}),
-            **({"free_bits": float(bits)} if (bits := a.option("free_bits", 0)) else {}),
+            **further,
         )
         return learner, learner.init(models, learning_rate or 0.0, key)
 

@@ -88,7 +88,8 @@ class AEVB(Ascent):
         """Update all parameters with one minibatch (M, ...) and its noise (M, L, ...); `places` are not used."""
         epsilon, masks = noise if self.dropout else (noise, [])
         is_weighted = self.annealing and self.estimator is importance
-        terms_of_data = minibatch(importance_terms if is_weighted else with_terms(self.estimator), self.num_data)
+        estimator = importance_terms if is_weighted else with_terms(self.estimator)
+        terms_of_data = minibatch(estimator, self.num_data, self.share)
 
         def objective(parameters):
             models = self._pair(state, parameters)
@@ -106,4 +107,4 @@ class AEVB(Ascent):
     def _unused(self, terms: Terms) -> Any:
         """Return the free bits that the levels do not use: with them, a smaller KL term is no gain."""
         levels: Any = (terms.kl_divergence,) if terms.level_divergences is None else terms.level_divergences
-        return sum(jnp.maximum(self.free_bits - level, 0.0) for level in levels)
+        return sum(jnp.maximum(self.free_bits - level, 0.0) for level in self.share.agreed(levels))

@@ -2,9 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from aevb.estimators import ESTIMATORS, sgvb_b
 from aevb.learners.optimizers import OPTIMIZERS, with_weight_decay
 from aevb.learners.protocol import LearnerState, RowBound
 from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split, tied, untied
+from aevb.parallel import WHOLE, Share, Whole
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Ascent(ABC):
         optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
         parameter_prior: Precision of the prior on all parameters (MAP): 1, or True, for N(0, I), 0 for none (maximum
             likelihood). If the weights have a posterior, their prior is part of the bound, and this has no effect.
+        share: The rows of each minibatch that a device computes.
     """
 
     skeleton: Skeleton
@@ -40,6 +42,7 @@ class Ascent(ABC):
     num_samples: int = 1
     optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
     parameter_prior: float = 1.0
+    share: Whole | Share = field(default=WHOLE, kw_only=True)
 
     # See :class:`aevb.learners.protocol.Capabilities`; these are the defaults.
     title: ClassVar[str]
@@ -53,6 +56,7 @@ class Ascent(ABC):
     has_weight_posterior: ClassVar[bool] = False
     follows_estimator: ClassVar[bool] = False
     can_anneal: ClassVar[bool] = False
+    can_share: ClassVar[bool] = True
 
     @classmethod
     @abstractmethod
@@ -76,6 +80,10 @@ class Ascent(ABC):
     @abstractmethod
     def models(self, state: LearnerState) -> tuple:
         """Return the models of a state, ready to be applied."""
+
+    def sharing(self, share: Share) -> Self:
+        """Return the same learner for a device that computes a part of each minibatch."""
+        return replace(self, share=share)
 
     @property
     def row_bound(self) -> RowBound | None:
@@ -105,7 +113,7 @@ class Ascent(ABC):
 
     def _ascend(self, state: LearnerState, objective: Callable):
         """Move along the gradient of an objective, and of the prior on the parameters; see :func:`ascend`."""
-        return ascend(state, self._map_optimizer(), objective)
+        return ascend(state, self._map_optimizer(), objective, self.share)
 
     def _map_optimizer(self):
         """Return the optimizer with the gradient of log N(parameters; 0, I / precision) / N, a weight decay.
@@ -145,13 +153,19 @@ def _memory(init, parameters):
     return init(parameters)
 
 
-def ascend(state: LearnerState, optimizer: optax.GradientTransformation, objective: Callable):
+def ascend(
+    state: LearnerState,
+    optimizer: optax.GradientTransformation,
+    objective: Callable,
+    share: Whole | Share = WHOLE,
+):
     """Move the parameters along the gradient of an objective.
 
     Args:
         state: The state to start from.
         optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
         objective: Function of the parameters that returns the value to maximize, and something to report.
+        share: The rows that it is a function of, if several devices share a minibatch.
 
     Returns:
         The new state, and the report.
@@ -161,7 +175,7 @@ def ascend(state: LearnerState, optimizer: optax.GradientTransformation, objecti
         value, report = objective(parameters)
         return -value, report
 
-    gradient, report = jax.grad(loss, has_aux=True)(state.parameters)
+    gradient, report = share.average(jax.grad(loss, has_aux=True)(state.parameters))
     updates, optimizer_state = optimizer.update(gradient, state.optimizer_state, state.parameters)
     parameters = jax.tree.map(lambda p, u: p + state.learning_rate * u, state.parameters, updates)
     return state._replace(parameters=parameters, optimizer_state=optimizer_state), report

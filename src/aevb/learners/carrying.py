@@ -3,7 +3,7 @@
 Paper: §7.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, final
 
 import jax
@@ -13,6 +13,7 @@ from jax import Array
 from aevb.estimators.samples import posterior_samples
 from aevb.learners.aevb import AEVB
 from aevb.learners.protocol import LearnerState, RowBound
+from aevb.parallel import Share
 
 
 class Carried(NamedTuple):
@@ -41,6 +42,7 @@ class Carrying:
     learner: AEVB
     num_windows: int
     needs_encoder: ClassVar[bool] = True
+    can_share: ClassVar[bool] = True
 
     @property
     def estimator(self) -> Any:
@@ -51,6 +53,10 @@ class Carrying:
     def row_bound(self) -> RowBound | None:
         """How the bound of whole sequences is estimated."""
         return self.learner.row_bound
+
+    def sharing(self, share: Share) -> "Carrying":
+        """Return the same learner for a device that computes a part of each minibatch."""
+        return replace(self, learner=self.learner.sharing(share))
 
     def init(self, models: tuple, learning_rate: float, key: Array) -> LearnerState:
         """Return the initial state."""
@@ -87,7 +93,7 @@ class Carrying:
 
         ends = jax.vmap(end)(batch, noise.epsilon if self.learner.dropout else noise)
         after, report = self.learner.step(state._replace(memory=memory), batch, noise, places)
-        following = given["following"].astype(jnp.int32)
+        following, ends = self.learner.share.gather((given["following"].astype(jnp.int32), ends))
         # The last place, after all windows, is where windows write that no other one follows.
         before = {name: values.at[following].set(ends[name]) for name, values in before.items()}
         before["known"] = before["known"].at[-1].set(0)

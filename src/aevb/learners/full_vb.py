@@ -61,7 +61,7 @@ class FullVB(EncoderAscent):
 
     def step(self, state: LearnerState, batch: Array, noise: FullVBNoise, places: Array):
         """Update all parameters with one minibatch (M, ...) and its noise; `places` are not used."""
-        bound_at = minibatch(self.estimator, self.num_data)
+        bound_at = minibatch(self.estimator, self.num_data, self.share)
         # (L, M, 1, J): one draw of z for each draw of the weights
         epsilon = jax.tree.map(lambda array: jnp.moveaxis(array, 1, 0)[:, :, None], noise.epsilon)
 

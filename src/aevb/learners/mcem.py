@@ -62,6 +62,7 @@ class MCEM(Ascent):
     needs_encoder: ClassVar[bool] = False
     has_bound: ClassVar[bool] = False
     keeps_rows: ClassVar[bool] = True
+    can_share: ClassVar[bool] = False
     needs_num_data: ClassVar[bool] = True
     needs_real_latents: ClassVar[bool] = True
 

@@ -79,6 +79,7 @@ class Capabilities(Protocol):
     has_weight_posterior: ClassVar[bool]  # whether the decoder's weights are random variables
     follows_estimator: ClassVar[bool]  # whether a step ascends the estimator of single rows, and nothing else
     can_anneal: ClassVar[bool]  # whether the KL term can have a smaller weight at first
+    can_share: ClassVar[bool]  # whether several devices can compute the rows of a step
 
     @classmethod
     def prepare(cls, generative: Any, recognition: Any, posterior: str, latent_dim: int) -> tuple[Any, Any]:

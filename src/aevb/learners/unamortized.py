@@ -134,6 +134,7 @@ class Unamortized(Ascent):
     argument: ClassVar[str] = "amortized=False"
     needs_encoder: ClassVar[bool] = False
     keeps_rows: ClassVar[bool] = True
+    can_share: ClassVar[bool] = False
     needs_num_data: ClassVar[bool] = True
 
     @classmethod

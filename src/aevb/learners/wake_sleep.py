@@ -68,7 +68,7 @@ class WakeSleep(EncoderAscent):
         def objective(parameters):
             now = self._pair(state, parameters)
             values, terms = jax.vmap(lambda x, noise: self._phases(now, before, x, noise))(batch, noise)
-            return jnp.mean(values), jax.tree.map(jnp.mean, terms)
+            return self.share.mean(values), jax.tree.map(self.share.mean, terms)
 
         return self._ascend(state, objective)
 

@@ -18,8 +18,9 @@ import numpy as np
 from aevb.arrays import checksum
 from aevb.errors import shown
 from aevb.files import plain
+from aevb.parallel import group
 from aevb.training.position import Position
-from aevb.training.state_file import CheckpointError, in_form_of, read_about, read_file, write_state
+from aevb.training.state_file import CheckpointError, bytes_of, in_form_of, parsed, read_about, write_state
 
 FORMAT = 3  # raise it with every change to the contents of a position or a chunk
 _ARRAYS = ("state", "best_state", "reports")  # of a position; everything else is plain numbers
@@ -61,6 +62,9 @@ class Checkpoints:
         Raises:
             CheckpointError: Another run has locked it.
         """
+        if not group().is_first:  # the first process writes them
+            yield self
+            return
         with locked(self.folder):
             for scratch in self.folder.glob(".chunk-*"):  # left by a process killed while saving
                 scratch.unlink(missing_ok=True)
@@ -78,19 +82,26 @@ class Checkpoints:
         Raises:
             CheckpointError: The files belong to another run.
         """
+        if not (data := group().from_first(self._newest)):
+            return start
+        arrays, about = parsed(data, self.folder)
+        like = {"state": start.state, "reports": tuple(map(report_like, about["report_steps"]))}
+        like["best_state"] = start.state if about["has_best"] else None
+        return replace(start, **in_form_of(like, arrays, self.folder), **_with_nan(about["numbers"]))
+
+    def _newest(self) -> bytes:
+        """Return the contents of the newest file that can be read; nothing if there is none."""
         for path in reversed(paths := _saved(self.folder)):
             try:
-                arrays, about = read_file(path)
+                _, about = parsed(data := bytes_of(path), path)
             except CheckpointError as error:
                 before = "Resuming from the previous one" if path != paths[0] else "There is no other: starting again"
                 path.replace(path.with_name(f"damaged-{path.name}"))  # otherwise it would always be the newest
-                warnings.warn(f"{error} {before}; it is kept as damaged-{path.name}.", RuntimeWarning, stacklevel=2)
+                warnings.warn(f"{error} {before}; it is kept as damaged-{path.name}.", RuntimeWarning, stacklevel=3)
                 continue
             self._check_purpose(about["purpose"], path)
-            like = {"state": start.state, "reports": tuple(map(report_like, about["report_steps"]))}
-            like["best_state"] = start.state if about["has_best"] else None
-            return replace(start, **in_form_of(like, arrays, path), **_with_nan(about["numbers"]))
-        return start
+            return data
+        return b""
 
     def offer(self, position: Position) -> None:
         """Save a position if the last save was long enough ago."""
@@ -98,13 +109,14 @@ class Checkpoints:
             self.save(position)
 
     def save(self, position: Position) -> None:
-        """Save a position, and delete the oldest ones.
+        """Save a position, and delete the oldest ones; of several processes, the first one does.
 
         Raises:
             SaveError: The file system reports an error.
         """
         try:
-            self._save(position)
+            if group().is_first:
+                self._save(position)
         except OSError as error:
             raise SaveError(error, self.folder) from error
 

@@ -12,6 +12,7 @@ from aevb.arrays import fingerprint
 from aevb.estimators import Terms, with_terms
 from aevb.models import join, split
 from aevb.models.recognition import noise_of
+from aevb.parallel import ALONE, group
 from aevb.training.source import Rows, Source
 
 BATCH = 256  # every call is padded to this many rows: one compiled program, and results independent of the other rows
@@ -79,10 +80,10 @@ def rowwise(function: Callable, model, source: Source, rows: np.ndarray, *argume
     return _over(function, model, Batches(source, rows, size=size), len(rows), *arguments)
 
 
-def _over(function, model, batches: Iterable[Source], num_rows, *arguments):
+def _over(function, model, batches: Iterable[Source], num_rows, *arguments, together: Callable = ALONE.together):
     parameters, constants, skeleton = split(model)
     run = partial(_run_batch, function=function, skeleton=skeleton)
-    results = [run((parameters, constants), batch, arguments) for batch in batches]
+    results = together(lambda batch: run((parameters, constants), batch, arguments), batches)
     return jax.tree.map(lambda *parts: np.concatenate(parts)[:num_rows], *results)
 
 
@@ -115,9 +116,10 @@ def bound_terms(
 def bound_terms_of_batches(
     models: tuple, batches: Batches | SeveralBatches, key: Array, estimator: Callable, num_samples: int
 ) -> Terms:
-    """Return the same for batches that stay on the device, to be used again."""
+    """Return the same for batches that stay on the device, to be used again; processes divide them."""
     function = terms_of_row(estimator, num_samples)
-    found = [_over(function, models, part.kept(), part.num_rows, key) for part in batches.parts]
+    together = group().together
+    found = [_over(function, models, part.kept(), part.num_rows, key, together=together) for part in batches.parts]
     return jax.tree.map(lambda *parts: np.concatenate(parts), *found)
 
 

@@ -19,6 +19,7 @@ import jax
 import numpy as np
 from jax import Array, lax
 
+from aevb.parallel import group
 from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints, SaveError
 from aevb.training.chunk_steps import COMPILER_OPTIONS, chunk_steps, has_slow_loop, one_by_one
@@ -26,6 +27,7 @@ from aevb.training.diagnosis import DivergedError, check_finite, diagnose
 from aevb.training.evaluation import batches_of
 from aevb.training.feed import Chunk, Feed, FeedError
 from aevb.training.held_out import judge
+from aevb.training.over_devices import called, on_one_device, over_devices
 from aevb.training.position import Position
 from aevb.training.progress import Progress
 from aevb.training.reports import averages, repeated, report_of_a_step
@@ -67,7 +69,7 @@ class Run:
         checkpoints: Checkpoints | None,
     ):
         self.now, self._epoch, self._began = Position(state), 1, 0.0
-        self._learner, self._feed, self._checkpoints = learner, feed, checkpoints
+        self._learner, self._feed, self._checkpoints = over_devices(learner), feed, checkpoints
         self._max_epochs, self._patience, self._watching = max_epochs, patience, watching
         self._order_key, self._noise_key, held_out_key = jax.random.split(key, 3)
         held_out = None if feed.held_out is None else batches_of(feed.held_out)
@@ -76,7 +78,9 @@ class Run:
     def resume(self) -> None:
         """Return to the newest checkpoint, or judge the start of a new run if its state can be the best."""
         if self._checkpoints is not None:
-            step = cache(lambda: report_of_a_step(self._learner, self.now.state, self._feed, self._noise_key))
+            step = cache(
+                lambda: report_of_a_step(on_one_device(self._learner), self.now.state, self._feed, self._noise_key)
+            )
             self.now = self._checkpoints.newest(self.now, lambda num_steps: repeated(step(), num_steps))
             if self.now.history and self.now.samples > (self._feed.samples(self._max_epochs) or self.now.samples):
                 epochs = self.now.history[-1]["epoch"]
@@ -137,7 +141,7 @@ class Run:
     def _run_chunks(self, chunks, bar) -> int:
         """Run the chunks of a segment that are not in the checkpoint; return the number of the last chunk."""
         last = -1
-        for chunk in chunks:
+        for chunk in group().in_step(chunks):
             last = chunk.number
             if last < self.now.next_chunk:
                 continue  # already done in the checkpoint
@@ -145,7 +149,8 @@ class Run:
             report = self.now.reports[-1]
             bar.advance(chunk.plan.samples_per_chunk, report._fields[0], report[0].mean())
             if self._checkpoints is not None:
-                self._checkpoints.offer(self.now)
+                with group().deferred():
+                    self._checkpoints.offer(self.now)
         return last
 
     def _record(self) -> None:
@@ -196,7 +201,7 @@ def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position
             state, report = safe_chunk(now.state, chunk, noise_key, now.steps, learner=learner)
             return now.after(chunk, state, report, clock())
         except DivergedError as error:
-            first = diagnose(error, learner, now.state, chunk, noise_key, now.steps)
+            first = diagnose(error, on_one_device(learner), now.state, chunk, noise_key, now.steps)
             if now.halvings == MAX_HALVINGS or not hasattr(now.state, "learning_rate"):
                 raise _with_advice(first, now) from None
             now = now.with_half_the_step()
@@ -238,7 +243,10 @@ _trace = run_chunk.trace
 
 def run_steps(*arguments, learner, plan):
     """Run the steps of one chunk in the fastest way: as one program, or with a program for each step."""
-    options = {"learner": learner, "plan": plan}
+    return called(_in_the_fastest_way, *arguments, learner=learner, plan=plan)
+
+
+def _in_the_fastest_way(*arguments, **options):
     return (one_by_one if has_slow_loop(_trace, *arguments, **options) else run_chunk)(*arguments, **options)
 
 

@@ -7,10 +7,12 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
+from aevb.parallel import group
+
 
 def tell(enabled: bool, message: str) -> None:
     """Print a message to the standard error, if anything is to be shown and it is open."""
-    if enabled:
+    if enabled and group().is_first:
         with suppress(OSError):
             Console(stderr=True).print(message, highlight=False, soft_wrap=True)
 
@@ -57,6 +59,7 @@ class Progress:
     """
 
     def __init__(self, enabled: bool | None, total: int | None, done: int = 0):
+        enabled = enabled if group().is_first else None
         self._prints_notes = enabled is not None
         self._console = Console(stderr=True)
         self._bar = RichProgress(

@@ -4,10 +4,16 @@ Paper: Algorithm 1.
 """
 
 from contextlib import nullcontext
+from functools import partial
 
+import jax
 import numpy as np
 from jax import Array
 
+from aevb import __version__
+from aevb.arrays import checksum
+from aevb.models.parameters import named_leaves
+from aevb.parallel import group
 from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints
 from aevb.training.feed import Feed, Resident
@@ -84,8 +90,30 @@ def train_on(
     """
     rule = patience if isinstance(patience, Patience) else Patience(patience)
     watched = Watching(**watching)
-    with nullcontext() if checkpoints is None else checkpoints.locked():
+    facts = partial(facts_of, learner, state, feed, key, (max_epochs, rule))
+    with nullcontext() if checkpoints is None else checkpoints.locked(), group().training():
+        group().verify(facts)
         run = Run(learner, state, feed, key, max_epochs, rule, watched, checkpoints)
         run.resume()
         ending = run.to_its_end()
         return run.result(run.saved(ending))
+
+
+def facts_of(learner, state, feed: Feed, key: Array, limits: tuple) -> dict[str, str]:
+    """Return what must be the same in all processes that train together, as texts."""
+    parameters = dict(named_leaves(state.parameters))
+    return {
+        "version of aevb": __version__,
+        "version of JAX": jax.__version__,
+        "data": str(getattr(feed, "fingerprint", None)),  # of records without columns it is not known
+        "learner": checksum([], str(_plain_fields(learner))),
+        "order of the parameters (set PYTHONHASHSEED=0 in all processes)": " ".join(parameters),
+        "start of the parameters": checksum(parameters.values()),
+        "seed": checksum([jax.random.key_data(key)]),
+        "limits (max_epochs, patience)": str(limits),
+        "number type (jax_enable_x64)": str(jax.config.jax_enable_x64),  # pyright: ignore[reportAttributeAccessIssue]
+    }
+
+
+def _plain_fields(learner):
+    return {name: value for name, value in vars(learner).items() if isinstance(value, str | int | float | bool | None)}

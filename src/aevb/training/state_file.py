@@ -40,7 +40,7 @@ def read_about(path) -> dict[str, Any]:
     Raises:
         CheckpointError: There is no such file, or it contains no state.
     """
-    return read_file(path)[1]
+    return parsed(bytes_of(path), path)[1]
 
 
 def read_state(path, like):
@@ -53,7 +53,7 @@ def read_state(path, like):
     Raises:
         CheckpointError: There is no such file, or its state has another structure.
     """
-    return in_form_of(like, read_file(path)[0], path)
+    return in_form_of(like, parsed(bytes_of(path), path)[0], path)
 
 
 def in_form_of(like, arrays: dict[str, np.ndarray], path):
@@ -69,9 +69,8 @@ def in_form_of(like, arrays: dict[str, np.ndarray], path):
     return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
-def read_file(path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the arrays in a file by name, and their description; its checksum is checked."""
-    data = _bytes_of(path)
+def parsed(data: bytes, path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the arrays in the bytes of a file by name, and their description; its checksum is checked."""
     try:
         arrays = safetensors.load(data)
         size = int.from_bytes(data[:8], "little")
@@ -84,7 +83,12 @@ def read_file(path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     return arrays, about
 
 
-def _bytes_of(path):
+def bytes_of(path) -> bytes:
+    """Return the contents of a file.
+
+    Raises:
+        CheckpointError: There is no such file.
+    """
     try:
         return Path(path).read_bytes()
     except FileNotFoundError as error:

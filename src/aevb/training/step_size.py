@@ -7,9 +7,12 @@ import jax
 import numpy as np
 from jax import Array
 
+from aevb.arrays import checksum
+from aevb.parallel import group
 from aevb.training.diagnosis import first_bad
 from aevb.training.feed import ChunkPlan, shuffle
 from aevb.training.loop import copy_state, run_steps
+from aevb.training.over_devices import over_devices
 from aevb.training.source import Source
 
 ADAGRAD_STEP_SIZES = (0.01, 0.02, 0.1)
@@ -46,7 +49,8 @@ def choose_step_size(
 
     Paper: §5.
     """
-    plan = ChunkPlan.of(len(train_rows), batch_size)
+    group().verify(lambda: {"the start of the parameters": checksum(jax.tree.leaves(state.parameters))})
+    learner, plan = over_devices(learner), ChunkPlan.of(len(train_rows), batch_size)
     order_key, noise_key = jax.random.split(key)
     rows, order = jax.numpy.asarray(train_rows), shuffle(order_key, 0, len(train_rows), weights=weights)
     scores, name = {}, ""

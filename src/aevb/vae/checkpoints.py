@@ -1,7 +1,9 @@
 """Where a run is saved, and by what it is recognized when it resumes."""
 
+import json
 import numbers
 
+from aevb.parallel import group
 from aevb.persistence import written_arguments
 from aevb.settings import SETTINGS, Arguments
 from aevb.settings.arguments import HIDDEN, LATENT_DIM
@@ -24,8 +26,10 @@ FORMER_DEFAULTS = {"latent_dim": LATENT_DIM, "hidden": list(HIDDEN), "estimator"
 
 def notes_of(checkpoints: Checkpoints | None) -> dict:
     """Return the notes of the newest checkpoint, of a run that resumes."""
-    about = None if checkpoints is None else newest_about(checkpoints.folder)
-    return (about or {}).get("notes", {})
+    if checkpoints is None:
+        return {}
+    notes = group().from_first(lambda: json.dumps((newest_about(checkpoints.folder) or {}).get("notes", {})).encode())
+    return json.loads(notes)
 
 
 def checkpoints_for(arguments: Arguments, feed: Feed, folder, every: float) -> Checkpoints | None:

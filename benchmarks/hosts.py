@@ -1,0 +1,86 @@
+"""What several processes cost: seconds per step with one process and with two, each on its own core.
+
+    python benchmarks/hosts.py [--cores 0,1] [--rows 1000] [--steps 12]
+
+The paper's network on 784 columns. Weak scaling: each process has `rows` rows of a minibatch. Strong scaling: the
+minibatch has `rows` rows, however many processes there are. The parts: the step of one process with as many rows as
+each of the two has, and the average of as many numbers as there are parameters, alone. The fastest epoch counts.
+"""
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+FLAGS = "--xla_cpu_multi_thread_eigen=false"
+NUM_PARAMETERS = 784 * 500 + 500 + 500 * 20 + 20 + 10 * 500 + 500 + 500 * 784 + 784
+
+
+def work(batch_size, steps, launch):
+    """Print the seconds per step, and the seconds of an average of all parameters."""
+    import numpy as np
+
+    import aevb
+
+    if launch:
+        coordinator, number, process = launch
+        aevb.distributed.start(coordinator, num_processes=int(number), process_id=int(process))
+    X = np.random.default_rng(0).integers(0, 256, (batch_size * steps, 784), np.uint8)
+    settings = {"latent_dim": 10, "hidden": (500,), "batch_size": batch_size, "validation_fraction": 0}
+    vae = aevb.VAE(**settings, max_epochs=6, patience=None, progress=False, likelihood="bernoulli").fit(X)
+    ends = [row["seconds"] for row in vae.history_]
+    found = {"step": min(np.diff(ends)) / steps}
+    if launch:
+        from aevb.distributed.examination import average_seconds
+        from aevb.parallel import group
+
+        found["average"] = min(average_seconds(group().mesh, NUM_PARAMETERS)[0] for _ in range(3))
+    print("FOUND", json.dumps(found), flush=True)
+
+
+def run(cores, batch_size, steps):
+    """Return what the first of some processes measures, one on each core."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    started = []
+    for process, core in enumerate(cores):
+        launch = [f"127.0.0.1:{port}", str(len(cores)), str(process)] if len(cores) > 1 else []
+        command = ["taskset", "-c", core, sys.executable, __file__, "--work", str(batch_size), str(steps), *launch]
+        started.append(
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"XLA_FLAGS": FLAGS})
+        )
+    said = [process.communicate()[0] for process in started]
+    return json.loads(next(line for line in said[0].splitlines() if line.startswith("FOUND"))[6:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cores", default="0,1")
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=12)
+    chosen = parser.parse_args()
+    cores, M, steps = chosen.cores.split(","), chosen.rows, chosen.steps
+    half, one = run(cores[:1], M // 2, steps), run(cores[:1], M, steps)
+    weak, strong = run(cores, 2 * M, steps), run(cores, M, steps)
+    print(f"{Path(__file__).name}: milliseconds per step, cores {chosen.cores}")
+    for name, two, part, ideal in (
+        ("weak", weak, one, one["step"]),
+        ("strong", strong, half, one["step"] / 2),
+    ):
+        rest = two["step"] - part["step"] - two["average"]
+        print(
+            f"  {name}: two processes {1000 * two['step']:.1f} = rows {1000 * part['step']:.1f} + average "
+            f"{1000 * two['average']:.1f} + rest {1000 * rest:.1f}; ideal {1000 * ideal:.1f}, "
+            f"efficiency {ideal / two['step']:.2f}"
+        )
+
+
+if __name__ == "__main__":
+    if "--work" in sys.argv:
+        work(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
+    else:
+        main()

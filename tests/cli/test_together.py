@@ -1,0 +1,69 @@
+"""Commands in several processes."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def coordinator():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+@pytest.fixture
+def together(coordinator, tmp_path):
+    """A function that runs a command in two processes; it returns their exit codes, outputs and errors."""
+
+    def run(*command):
+        command = [sys.executable, "-m", "aevb", *command, "--coordinator", coordinator, "--num-processes", "2"]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+        environment = os.environ | {"PYTHONHASHSEED": "0"}
+        both = [subprocess.Popen([*command, "--process-id", str(n)], env=environment, **pipes) for n in range(2)]
+        said = [process.communicate(timeout=500) for process in both]
+        return [process.returncode for process in both], *zip(*said, strict=True)
+
+    return run
+
+
+@pytest.mark.thorough
+def test_a_process_that_never_starts_is_named(coordinator):
+    launch = ["--coordinator", coordinator, "--num-processes", "2", "--process-id", "1", "--peer-timeout", "0.5"]
+    command = [sys.executable, "-m", "aevb", "doctor", "--distributed", *launch]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert f"aevb: Process 0 did not answer at {coordinator} within 0.5 s" in run.stderr
+
+
+@pytest.mark.slow
+def test_only_the_first_process_writes(together, tmp_path):
+    codes, outputs, errors = together("fit", "digits", "--max-epochs", "2", "--quiet")
+    assert codes == [0, 0], errors
+    assert outputs[0].startswith("Results are in runs/digits.")
+    assert outputs[1] == ""
+    assert [folder.name for folder in (tmp_path / "runs").iterdir()] == ["digits"]
+    codes, outputs, errors = together("fit", "--resume", "runs/digits", "--max-epochs", "3", "--quiet")
+    assert codes == [0, 0], errors
+    assert len((tmp_path / "runs/digits/history.csv").read_text().splitlines()) == 4
+
+
+@pytest.mark.slow
+def test_the_doctor_examines_all_processes(together):
+    codes, outputs, errors = together("doctor", "digits", "--distributed", "--json")
+    assert codes == [0, 0], errors
+    facts = json.loads(outputs[0].splitlines()[-1])["facts"]
+    assert facts["processes"] == "2"
+    assert "1,797 digits" in facts["process 1"]
+    assert facts["average of 1,000,000 numbers"].endswith(" ms")
+
+
+@pytest.mark.slow
+def test_bad_input_of_one_process_ends_both(together, tmp_path):
+    codes, _, errors = together("fit", "digits", "--latent-dim", "0")
+    assert codes == [2, 2]
+    assert all("latent_dim" in error for error in errors)

@@ -1,0 +1,142 @@
+"""One of several processes that learn the same models: `python worker.py MODELS OUTPUT [coordinator n id]`.
+
+With DEVICES=k in the environment, one process with k devices instead.
+"""
+
+import os
+import sys
+
+import numpy as np
+
+QUICK = {"hidden": (8,), "progress": False, "patience": None}
+
+
+def digits(dtype=np.float32):
+    from sklearn.datasets import load_digits
+
+    return load_digits().data[: int(os.environ.get("ROWS", 300))].astype(dtype) / 16
+
+
+def dense(**options):
+    import aevb
+
+    # 270 training rows make batches of 45, which 2 and 4 do not divide.
+    epochs = int(os.environ.get("EPOCHS", 2))
+    return aevb.VAE(latent_dim=3, batch_size=50, max_epochs=epochs, **QUICK).fit(digits(), **options)
+
+
+def decisions(**options):
+    """A run whose held-out rows reduce the step and end it."""
+    import aevb
+
+    settings = {**QUICK, "patience": 1}
+    return aevb.VAE(latent_dim=2, batch_size=45, max_epochs=12, learning_rate=0.05, **settings).fit(digits(), **options)
+
+
+def table(**options):
+    import aevb
+
+    generator = np.random.default_rng(0)
+    age = generator.normal(40, 10, 200)
+    smokes = np.where(generator.random(200) < 0.3, "yes", "no")
+    frame = {"age": np.where(generator.random(200) < 0.1, np.nan, age), "smokes": smokes, "height": age + 130}
+    import pandas as pd
+
+    return aevb.VAE(latent_dim=2, batch_size=25, max_epochs=2, **QUICK).fit(pd.DataFrame(frame), **options)
+
+
+def sequence(**options):
+    import aevb
+
+    generator = np.random.default_rng(0)
+    sequences = [np.cumsum(generator.normal(size=(length, 2)), 0) for length in generator.integers(5, 13, 40)]
+    # The gradient of the rate of change between irregular times is zero here; Adam would turn its rounding errors of
+    # 1e-17 into steps of 1e-9.
+    quick = {"progress": False, "patience": None, "optimizer": "sgd"}
+    return aevb.SequenceVAE(latent_dim=2, batch_size=10, max_epochs=2, **quick).fit(sequences, **options)
+
+
+def windows(**options):
+    import aevb
+
+    series = [np.sin(np.arange(90)[:, None] / 5) + np.random.default_rng(n).normal(size=(90, 1)) for n in range(6)]
+    quick = {"progress": False, "patience": None, "window": 15, "validation_fraction": 0}
+    return aevb.SequenceVAE(latent_dim=2, batch_size=7, max_epochs=1, **quick).fit(series, **options)
+
+
+def variants(**options):
+    """A hierarchy with free bits, dropout, wake-sleep and full variational Bayes: what else a step may contain."""
+    import aevb
+
+    binary = (digits() > 0.5).astype(np.float32)
+    common = {"batch_size": 45, "max_epochs": 1, **QUICK}
+    yield aevb.VAE(latent_dim=(3, 2), free_bits=0.5, **common).fit(binary)
+    yield aevb.VAE(latent_dim=2, learner="wake-sleep", **common).fit(binary)
+    yield aevb.VAE(latent_dim=2, learner="full-vb", **common).fit(binary)
+    yield aevb.VAE(latent_dim=2, learner="mcem", **common).fit(binary)
+    yield aevb.VAE(latent_dim=2, optimizer="adagrad", **common).fit(binary)
+
+
+MODELS = {model.__name__: model for model in (dense, decisions, table, sequence, windows, variants)}
+
+
+def numbers(vae):
+    """Return the parameters of a fitted model, in one order in all processes, and its history."""
+    from aevb.models.parameters import named_leaves
+
+    leaves = dict(named_leaves((vae.generative_, vae.recognition_)))
+    arrays = [np.ravel(leaves[name]) for name in sorted(leaves) if hasattr(leaves[name], "dtype")]
+    history = [[row[name] for name in row if name != "seconds"] for row in vae.history_]
+    return {
+        "parameters": np.concatenate(arrays),
+        "history": np.array(history, float),
+    }
+
+
+def start(launch):
+    import aevb
+
+    if launch:
+        coordinator, number, process = launch
+        options = {"arrival_timeout": 120, "silence_timeout": float(os.environ.get("SILENCE", 60))}
+        aevb.distributed.start(coordinator, num_processes=int(number), process_id=int(process), **options)
+    elif "DEVICES" in os.environ:
+        aevb.distributed.start()
+
+
+def fill_disk_after_two_saves():
+    from aevb.training import checkpoint
+
+    write, saves = checkpoint.write_state, []
+
+    def write_state(*arguments):
+        saves.append(arguments)
+        if len(saves) > 2:
+            raise OSError(28, "No space left on device")
+        write(*arguments)
+
+    checkpoint.write_state = write_state
+
+
+def main():
+    names, output, *launch = sys.argv[1:]
+    if "DEVICES" in os.environ:
+        os.environ["XLA_FLAGS"] = (
+            f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={os.environ['DEVICES']}"
+        )
+    start(launch)
+    if "FULL_DISK" in os.environ:
+        fill_disk_after_two_saves()
+    found, vae = {}, None
+    for name in names.split(","):
+        saving = {"checkpoint": os.environ["CHECKPOINT"], "checkpoint_seconds": 0} if "CHECKPOINT" in os.environ else {}
+        models = MODELS[name](**saving)
+        for place, vae in enumerate(models if hasattr(models, "__next__") else [models]):
+            found |= {f"{name} {place} {key}": value for key, value in numbers(vae).items()}
+    if "EPOCHS" in os.environ:
+        found |= {"ended": np.array(vae.stopped_because_), "samples": np.array(vae.history_[-1]["samples"])}
+    np.savez(output.format(process=launch[-1] if launch else 0), **found)
+
+
+if __name__ == "__main__":
+    main()
