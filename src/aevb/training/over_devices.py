@@ -68,9 +68,10 @@ class OverDevices:
 
 def over_devices(learner: Any) -> Any:
     """Return a learner on all devices that work together; unchanged if there is one, or if its steps need all rows."""
-    mesh: Any = group().mesh
-    is_shared = mesh is not None and getattr(learner, "can_share", False) and not isinstance(learner, OverDevices)
-    return OverDevices(learner, mesh) if is_shared else learner
+    mesh = group().mesh
+    if mesh is None or isinstance(learner, OverDevices) or not getattr(learner, "can_share", False):
+        return learner
+    return OverDevices(learner, mesh)
 
 
 def on_one_device(learner: Any) -> Any:
