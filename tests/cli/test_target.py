@@ -19,9 +19,9 @@ def people(tmp_path, monkeypatch):
     income = 100 + age + 5 * RNG.normal(size=200)
     with open("people.csv", "w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["age", "sex", "income"])
+        writer.writerow(["person_id", "age", "sex", "income"])
         for number, row in enumerate(zip(age, sex, income, strict=True)):
-            writer.writerow([f"{row[0]:.3f}", row[1] if number % 3 else "", f"{row[2]:.3f}"])
+            writer.writerow([f"p{number:03}", f"{row[0]:.3f}", row[1] if number % 3 else "", f"{row[2]:.3f}"])
     return tmp_path
 
 
@@ -38,6 +38,7 @@ def test_numbers_are_predicted_by_a_regressor(people):
     assert run(["predict", "runs/people", "people.csv", "--quiet"]) == 0
     rows = predicted("runs/people/predictions.csv")
     assert len(rows) == 200
+    assert (rows[7]["row"], rows[7]["person_id"]) == ("7", "p007")
     assert all(float(row["income_low"]) <= float(row["income_high"]) for row in rows)
 
 
@@ -53,6 +54,7 @@ def test_labels_are_predicted_by_a_classifier(people):
     assert run(["predict", "runs/people", "people.csv", "--output", "out.csv", "--quiet"]) == 0
     rows = predicted("out.csv")
     assert {row["sex"] for row in rows} <= {"F", "M"}
+    assert (rows[7]["row"], rows[7]["person_id"]) == ("7", "p007")
     assert float(rows[0]["p(F)"]) + float(rows[0]["p(M)"]) == pytest.approx(1, abs=1e-5)
 
 

@@ -5,11 +5,20 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.datasets import load_digits
 
 from aevb import VAE, VAEClassifier, VAERegressor
+from aevb.models import Datapoint
 from aevb.report import write_report
-from aevb.report.label_measures import probability_transforms, reliability, uniformity_error
+from aevb.report.calibration import Panel, plot_panels, plot_reliability
+from aevb.report.label_measures import (
+    _classifier,
+    probability_transforms,
+    reliability,
+    share_interval,
+    uniformity_error,
+)
 
 RNG = np.random.default_rng(0)
 X, Y = load_digits(return_X_y=True)
@@ -53,6 +62,7 @@ def test_the_report_of_a_classifier_of_images(tmp_path):
     )
     text, metrics = read(folder)
     assert metrics["held_out"]
+    assert metrics["judged_by"] == "held-out"
     assert metrics["rows"] == 50
     assert metrics["accuracy"] == pytest.approx(np.mean(model.predict(X[250:]) == Y[250:]))
     assert "expected calibration error" in text
@@ -73,6 +83,57 @@ def test_without_held_out_labels_a_classifier_is_judged_by_training_rows_and_the
     assert metrics["rows"] == 120
     assert "Judged by training rows" in text
     assert (tmp_path / "columns_by_y.png").exists()
+    write_report(model, frame[:20], tmp_path, y=labels[:20], X_train=frame, y_train=labels)  # rows that are known
+    text, metrics = read(tmp_path)
+    assert metrics["judged_by"] == "training"
+    assert "Judged by training rows" in text
+    write_report(model, frame[:20], tmp_path, y=labels[:20])
+    text, metrics = read(tmp_path)
+    assert (metrics["judged_by"], metrics["held_out"], metrics["rows"]) == ("given", False, 20)
+    assert "Judged by the given rows" in text
+    assert "20 given rows" in text
+    assert "held-out rows" not in text.lower()
+    assert "Only 20 rows have a label or target to judge by" in metrics["warnings"][0]
+
+
+def test_a_share_of_few_rows_has_an_interval_that_contains_it():
+    """Coverage of 95% intervals: the exact one of 17 trials, averaged over probabilities, is 0.95 within 0.01."""
+    k, p = np.arange(18), np.linspace(0.005, 0.995, 199)
+    ends = np.array([share_interval(count, 17) for count in k])
+    coverage = (stats.binom.pmf(k, 17, p[:, None]) * ((ends[:, 0] <= p[:, None]) & (p[:, None] <= ends[:, 1]))).sum(1)
+    assert coverage.mean() == pytest.approx(0.95, abs=0.01)
+    assert 0 <= ends.min() < ends.max() <= 1
+
+
+@pytest.mark.parametrize(("num", "is_said"), [(17, False), (400, True)])
+def test_a_classifier_is_called_useless_by_enough_rows_only(monkeypatch, num, is_said):
+    """It is right for 50% of the rows, of which 70% have one label, which 17 rows cannot tell."""
+    places = np.where(np.arange(num) % 10 < 7, 0, 1)
+    probabilities = np.where((np.arange(num) % 10 < 2)[:, None], [0.6, 0.4], [0.4, 0.6])
+    monkeypatch.setattr("aevb.fitted.labels.label_probabilities", lambda model, X: probabilities)
+    found = _classifier(None, Datapoint(np.zeros((num, 1)), given=places[:, None].astype(float)), 0)
+    assert any("most frequent label would be right more often" in text for text in found["warnings"]) == is_said
+
+
+def test_error_bars_stay_within_the_axes(monkeypatch, tmp_path):
+    drawn = {}
+    monkeypatch.setattr("aevb.report.calibration.save", lambda figure, path: drawn.setdefault("figure", figure))
+    plot_reliability(tmp_path / "a.png", reliability(np.array([[0.97, 0.03]] * 5), np.zeros(5, int)), "5 rows")
+    axes = drawn["figure"].axes[0]
+    ends = np.concatenate([bars.get_segments()[0][:, 1] for bars in axes.collections if hasattr(bars, "get_segments")])
+    assert 0 <= ends.min() < 0.9
+    assert ends.max() <= 1
+
+
+def test_columns_of_labels_are_drawn_as_shares(monkeypatch, tmp_path):
+    drawn = {}
+    monkeypatch.setattr("aevb.report.calibration.save", lambda figure, path: drawn.setdefault("figure", figure))
+    panel = Panel([("cat", np.array([0.0, 0, 1, np.nan]), np.array([0.0, 1, 2, 2]))], ["red", "green", "blue"])
+    plot_panels(tmp_path / "a.png", {"colour": panel}, "rows")
+    axes = drawn["figure"].axes[0]
+    widths = [round(bar.get_width(), 6) for bar in axes.patches]
+    assert widths == [0.666667, 0.333333, 0, 0.25, 0.25, 0.5]
+    assert {"red", "green", "blue"} <= {text.get_text() for text in axes.texts}
 
 
 @pytest.mark.thorough

@@ -39,6 +39,16 @@ def test_rows_are_drawn_for_the_label_asked_for(fitted):
     assert fitted.sample(4).shape == (4, 12)
 
 
+@pytest.mark.thorough
+def test_rows_without_labels_do_not_count_for_the_score(fitted):
+    shares = [np.mean(fitted.predict(X[rows]) == LABELS[rows]) for rows in (slice(0, 30), slice(10, 30))]
+    assert fitted.score(X, FEW) == pytest.approx(shares[0])
+    assert fitted.score(X, FEW, np.arange(600) >= 10) == pytest.approx(shares[1])
+    with pytest.warns(UserWarning, match="7 was not there in training: the 5 rows"):
+        found = fitted.score(X, np.where(np.arange(600) < 5, 7, LABELS))
+    assert found == pytest.approx(np.mean(fitted.predict(X[5:]) == LABELS[5:]) * 595 / 600)
+
+
 @pytest.fixture(scope="module")
 def features():
     return VAE(3, hidden=(16,), learning_rate=0.01, max_epochs=60, progress=False).fit(X)
@@ -196,9 +206,9 @@ def test_a_class_with_one_row_and_labels_that_are_not_known(fitted):
     y = np.where(FEW == 2, -1, FEW)
     y[0] = 2
     assert VAEClassifier(**SMALL).fit(X, y).classes_.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="7 not among the classes"):
+    with pytest.raises(ValueError, match="7 is not among the classes 0, 1, 2"):
         fitted.sample(2, y=7)
-    with pytest.raises(ValueError, match="7 not among the classes"):
+    with pytest.raises(ValueError, match="7 is not among the classes 0, 1, 2"):
         fitted.partial_fit(X[:4], [0, 1, 2, 7])
 
 

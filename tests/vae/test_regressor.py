@@ -110,9 +110,9 @@ def test_an_interrupted_run_is_resumed(tmp_path):
     [
         (None, "the target y is None"),
         (Y[:10], "y has 10 rows, but X has 2,000"),
-        (np.full(2000, np.nan), "y has no column to learn from"),
-        (np.ones(2000), "y has no column to learn from"),
-        (np.array(["a", "b"])[(Y > 0).astype(int)], "cannot be 'student-t'"),
+        (np.full(2000, np.nan), "y is empty: all entries are missing"),
+        (np.ones(2000), "y is constant: every entry is 1.0"),
+        (np.array(["a", "b"])[(Y > 0).astype(int)], "y holds text.* Use VAEClassifier"),
         (np.where(np.arange(2000) == 3, np.inf, Y), "infinity is not allowed"),
     ],
     ids=["none", "short", "unlabeled", "constant", "text", "infinite"],
@@ -131,6 +131,36 @@ def test_targets_that_are_nan_are_left_out_of_the_density():
     found, whole = (model.log_prob(X[:4], y, num_samples=500) for y in (some, targets[:4]))
     np.testing.assert_allclose(found.values[[0, 3]], whole.values[[0, 3]], atol=0.1)
     assert abs(found.values[2]) < 5 * found.std_errors[2] + 0.01  # log 1: nothing is observed
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("likelihood", ["ordinal", "categorical"])
+def test_targets_with_few_values_are_predicted_in_their_units(likelihood, tmp_path):
+    """Grades from 3 to 8, not their places from 0 to 5; x says which grade a row has."""
+    grades = np.clip(np.rint(5.5 + 2 * X[:, 0]), 3, 8)
+    model = VAERegressor(hidden=(20,), max_epochs=60, likelihood=likelihood, progress=False).fit(X, grades)
+    assert set(np.unique(model.sample(X[:200], 2))) <= {3, 4, 5, 6, 7, 8}
+    low, high = model.predict_interval(X[:200]).T
+    assert set(np.unique([low, high])) <= {3, 4, 5, 6, 7, 8}
+    assert np.mean((low <= grades[:200]) & (grades[:200] <= high)) > 0.85
+    assert model.score(X, grades) > 0.8  # seen: 0.95 and 0.94
+
+
+@pytest.mark.thorough
+def test_unknown_targets_are_left_out_of_the_score(fitted):
+    holes = np.where(np.arange(2000) < 500, np.nan, Y)
+    assert fitted.score(X, holes) == pytest.approx(fitted.score(X[500:], Y[500:]), abs=1e-12)
+    weights = np.where(np.arange(2000) < 1000, 0.0, 1.0)
+    assert fitted.score(X, holes, weights) == pytest.approx(fitted.score(X[1000:], Y[1000:]), abs=1e-12)
+
+
+@pytest.mark.thorough
+def test_batches_leave_out_rows_without_a_target():
+    model = VAERegressor(**SMALL).fit(X, Y)
+    before = model.history_[-1]["samples"]
+    model.partial_fit(X[:100], np.where(np.arange(100) < 30, np.nan, Y[:100]))
+    assert 60 < model.history_[-1]["samples"] - before <= 70  # in batches of equal sizes
+    assert np.isfinite(model.predict(X[:5])).all()
 
 
 @pytest.mark.slow

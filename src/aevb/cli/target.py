@@ -79,7 +79,9 @@ def predict(
 ) -> None:
     """Predict the target of new rows, with a run of `aevb fit --target`.
 
-    For labels it writes the most probable one and the probability of each; for numbers the mean and an interval.
+    For labels it writes the most probable one and the probability of each; for numbers the mean and an interval. Each
+    line begins with the number of its row in the data, counted from 0, and with columns that identify it: those that
+    the model left out as identifiers, or that were dropped by --drop-columns.
 
     Args:
         run: Folder of the run.
@@ -112,13 +114,29 @@ def _predictions(run, data, target, drop, level):
     from aevb.data.target import read_table
 
     estimator = load(run / "model")
-    rows = without_columns(read_table(data), (target, *drop))
+    table = read_table(data)
+    rows = without_columns(table, (target, *drop))
+    names = _names(estimator.model_, table, drop)
     if hasattr(estimator, "classes_"):
         shares = estimator.predict_proba(rows)
         labels = estimator.classes_[shares.argmax(axis=1)]
-        return {target: labels, **{f"p({label})": shares[:, k] for k, label in enumerate(estimator.classes_)}}
+        return {**names, target: labels, **{f"p({label})": shares[:, k] for k, label in enumerate(estimator.classes_)}}
     low, high = estimator.predict_interval(rows, level).T
-    return {target: estimator.predict(rows), f"{target}_low": low, f"{target}_high": high}
+    return {**names, target: estimator.predict(rows), f"{target}_low": low, f"{target}_high": high}
+
+
+def _names(model, table, drop):
+    """Return the numbers of the rows, and the columns that identify them, by name."""
+    from aevb.data.frames.containers import open_frame, series_of
+    from aevb.data.frames.kinds import IDENTIFIER
+    from aevb.data.label_data import REGRESSOR, kind_of_labels
+
+    format = model.given if kind_of_labels(model) == REGRESSOR else model.of_data.format
+    left_out = getattr(format, "left_out", ())
+    series = series_of(open_frame(table))
+    known = [*drop, *(column.name for column in left_out if column.reason.startswith(IDENTIFIER))]
+    named = {name: series[name].to_list() for name in dict.fromkeys(map(str, known)) if name in series}
+    return {"row": range(len(open_frame(table))), **named}
 
 
 def write_columns(path: Path, columns: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from aevb.arrays import num_rows
 from aevb.data.frames import TableFormat, is_frame, unknown_labels
+from aevb.data.frames.format import NothingToLearnError
 from aevb.data.frames.kinds import MAX_CODES
 from aevb.data.frames.values_frame import ValuesFrame
 from aevb.errors import shown
@@ -55,11 +56,17 @@ def learn_given(y: Any, name: str = "y", kinds: Any = "auto") -> tuple[TableForm
         >>> format.columns[0].kind, rows.ravel().tolist()
         ('categorical', [0.0, 2.0, 0.0, 1.0])
     """
+    if np.ndim(y) == 0 and not is_frame(y) and not isinstance(y, Mapping | None):
+        raise ValueError(f"{name}={shown(y)}: give one value for each row of X.")
     frame = as_frame(y, name)
     with naming(name):
         if isinstance(frame, ValuesFrame) and kinds == "auto":
             kinds = {key: "categorical" for key, values in frame.arrays.items() if _are_codes(values)}
-        format = TableFormat.learn(frame, kinds)
+        try:
+            format = TableFormat.learn(frame, kinds)
+        except NothingToLearnError as error:
+            reasons = "; ".join(f"{column.name!r} is {column.reason}" for column in error.left_out[:5])
+            raise ValueError(f"{name} cannot be conditioned on: {reasons}. Give another {name}, or none.") from error
         return format, format.encode(frame)
 
 
@@ -79,14 +86,17 @@ def encode_given(format: TableFormat, y: Any, length: int | None = None, name: s
     with naming(name):
         for column, labels in unknown_labels(format, frame).items():
             known = next(known.levels for known in format.columns if known.name == column)
-            strange, learned = (", ".join(shown(label, 40) for label in some) for some in (labels[:5], known[:20]))
+            strange, learned = (", ".join(_shown_label(label) for label in some) for some in (labels[:5], known[:20]))
             raise ValueError(
                 f"X: {strange} {'is' if len(labels) == 1 else 'are'} not among the labels that the model learned "
-                f"({learned}{', ...' * (len(known) > 20)})."
+                f"({learned}{', ...' * (len(known) > 20)}). Give these, or fit a new model."
             )
         rows = format.encode(frame)
     if not format.encodes_missing and np.isnan(rows).any():
-        raise ValueError(f"{name}: has missing entries, but there were none in the rows that the model was fitted to.")
+        raise ValueError(
+            f"{name}: has missing entries, but there were none in the rows that the model was fitted to. Fill them in, "
+            "or fit rows with missing entries too."
+        )
     if length is None or len(rows) == length:
         return rows
     if len(rows) != 1:
@@ -139,7 +149,14 @@ def as_frame(y: Any, name: str = "y") -> Any:
 def check_lengths(num_rows: int, num_given: int, name: str = "y") -> None:
     """Refuse what rows are conditioned on if it is not as long as the rows."""
     if num_rows != num_given:
-        raise ValueError(f"{name} has {num_given:,} rows, but X has {num_rows:,}. Give one for each row of X.")
+        raise ValueError(
+            f"{name} has {num_given:,} row{'s' * (num_given != 1)}, but X has {num_rows:,}. Give one for each row of X."
+        )
+
+
+def _shown_label(label):
+    """Return a label as messages show it; whole numbers without decimals, whatever their type."""
+    return shown(int(label) if isinstance(label, float) and label == round(label) else label, 40)
 
 
 def _are_codes(values):

@@ -13,6 +13,7 @@ from aevb.fitted import FittedModel
 from aevb.models import Datapoint
 
 CLASSIFIER, REGRESSOR, CONDITIONAL = "classifier", "regressor", "conditional"
+HELD_OUT, GIVEN, TRAINING = "held-out", "given", "training"  # rows that a model is judged by
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class LabelData:
     title: str
     split: str  # in words
     train: Datapoint | None  # None if they are not known
-    test: Datapoint | None  # rows that were not used for training; None if there are none
+    test: Datapoint | None  # other rows; None if there are none. Without `train` it is not known which they are
     image_shape: tuple[int, ...] | None = None
     light_on_dark: bool = True
 
@@ -91,19 +92,20 @@ def stored_rows(estimator: Any, X: Any, y: Any, name: str = "y") -> Datapoint:
     return Datapoint(rows, given=read_labels(y, len(rows), estimator.classes_)[1][:, None])
 
 
-def judged(model: FittedModel, data: LabelData, most: int) -> tuple[Datapoint, bool]:
-    """Return the rows by which predictions are judged, at most so many, and whether they were held out.
+def judged(model: FittedModel, data: LabelData, most: int) -> tuple[Datapoint, str]:
+    """Return the rows by which predictions are judged, at most so many, and what they are.
 
-    They have known labels or targets. If none of these were held out, they are training rows.
+    They have known labels or targets. ``"held-out"`` rows are not among the training rows; ``"given"`` ones may be, as
+    the training rows are not known; if no other row has a label or target, they are ``"training"`` rows.
     """
-    for rows, is_held_out in ((data.test, True), (data.train, False)):
+    for rows, kind in ((data.test, GIVEN if data.train is None else HELD_OUT), (data.train, TRAINING)):
         if rows is None:
             continue
         numbers = np.flatnonzero(_is_known(model, rows))
         if len(numbers):
             if len(numbers) > most:
                 numbers = numbers[np.linspace(0, len(numbers) - 1, most).astype(int)]
-            return Datapoint(rows.values[numbers], given=rows.given[numbers]), is_held_out
+            return Datapoint(rows.values[numbers], given=rows.given[numbers]), kind
     raise ValueError("y: no label or target is known, so that there is nothing to judge predictions by. Give some.")
 
 
@@ -113,6 +115,13 @@ def _is_known(model, rows):
         return np.ones(len(rows.values), bool)
     known = rows.given if kind == CLASSIFIER else rows.values
     return ~np.isnan(known).any(axis=1)
+
+
+def are_among(rows: Datapoint, others: Datapoint) -> bool:
+    """Whether all of these rows, with what they are conditioned on, are among others."""
+    stored = [np.concatenate([some.values, some.given], axis=1).astype(np.float64) for some in (rows, others)]
+    known = {row.tobytes() for row in stored[1]}
+    return all(row.tobytes() in known for row in stored[0])
 
 
 def label_names(model: FittedModel) -> list[str] | None:

@@ -23,7 +23,7 @@ def predictive_mean(model: FittedModel, given: np.ndarray) -> np.ndarray:
     .. math:: E[y|x] \approx \frac{1}{L} \sum_l E[y | x, z^{(l)}], \quad z^{(l)} \sim p(z|x)
 
     with L = 500. The noise is the same for all rows, so that a prediction does not depend on other rows. For
-    "lognormal" and "bounded" targets y is drawn too.
+    "lognormal" and "bounded" targets, and those with few values, y is drawn too.
 
     Args:
         model: A model of a table of targets.
@@ -33,8 +33,8 @@ def predictive_mean(model: FittedModel, given: np.ndarray) -> np.ndarray:
     columns = model.format.columns
     return np.stack(
         [
-            column.column.in_units(drawn[..., place]).mean(axis=1)
-            if column.column.family in TRANSFORMED
+            _in_units(column, drawn[..., place]).mean(axis=1)
+            if column.column.family in TRANSFORMED or column.levels
             else column.column.in_units(means[..., place])
             for place, column in enumerate(columns)
         ],
@@ -51,14 +51,27 @@ def predictive_quantiles(model: FittedModel, given: np.ndarray, quantiles: np.nd
         quantiles: (Q,), between 0 and 1.
     """
     stored = _rows(model, _quantiles, given, jnp.asarray(quantiles, jnp.float32))  # (n, Q, T); units are monotone
-    return np.stack([column.column.in_units(stored[..., t]) for t, column in enumerate(model.format.columns)], axis=1)
+    return np.stack([_in_units(column, stored[..., t]) for t, column in enumerate(model.format.columns)], axis=1)
 
 
 def predictive_draws(model: FittedModel, given: np.ndarray, num_draws: int, *, random_state: Any = None) -> np.ndarray:
     """Draw targets in the user's units, (num_draws, n, T)."""
     stored = sample(model, num_draws * len(given), given=np.tile(given, (num_draws, 1)), random_state=random_state)
-    drawn = [column.column.in_units(stored[:, t].astype(np.float64)) for t, column in enumerate(model.format.columns)]
-    return np.stack(drawn, axis=1).reshape(num_draws, len(given), -1)
+    return in_units(model, stored).reshape(num_draws, len(given), -1)
+
+
+def in_units(model: FittedModel, stored: np.ndarray) -> np.ndarray:
+    """Return stored numbers of targets in the user's units, (n, T), NaN where they are."""
+    values, columns = np.asarray(stored, np.float64), model.format.columns
+    return np.stack([_in_units(column, values[:, place]) for place, column in enumerate(columns)], axis=1)
+
+
+def _in_units(column, stored):
+    """Return stored numbers of one target in the user's units; those of a few values are their places in order."""
+    if not column.levels:
+        return column.column.in_units(stored)
+    places = np.clip(np.nan_to_num(np.rint(stored)), 0, len(column.levels) - 1).astype(int)
+    return np.where(np.isnan(stored), np.nan, np.asarray(column.levels, np.float64)[places])
 
 
 def _rows(model, function, given, *arguments):

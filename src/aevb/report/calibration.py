@@ -1,13 +1,17 @@
 """Pictures of predictions: whether probabilities and intervals can be believed, and what is mistaken for what."""
 
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from aevb.report.canvas import COLOURS, FAINT, INK, RULE, image_axes, new_figure, plot_axes, save, write_title
-from aevb.report.label_measures import NUM_BINS, Reliability
+from aevb.report.label_measures import NUM_BINS, Reliability, share_interval
 
 SIDE, GAP = 3.6, 0.9  # of panels, in inches
+MIN_WIDTH = 7.5  # of pictures with long titles
+MAX_LETTERS = 14  # of the name of a level
 
 
 def plot_reliability(path, found: Reliability, subtitle: str) -> Path:
@@ -25,15 +29,15 @@ def plot_reliability(path, found: Reliability, subtitle: str) -> Path:
     write_title(figure, f"Reliability: expected calibration error {found.error:.3f}", subtitle)
     axes, counts = (plot_axes(figure, (0.75 + place * (SIDE + GAP), 0.65, SIDE, SIDE)) for place in range(2))
     edges, has_rows = np.linspace(0, 1, NUM_BINS + 1), found.counts > 0
-    n = np.maximum(found.counts, 1)
     axes.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, linestyle=(0, (4, 4)))
     for low, high, confidence, accuracy in zip(edges, edges[1:], found.confidence, found.accuracy, strict=False):
         axes.fill_between([low, high], 0, np.nan_to_num(accuracy), color=COLOURS[0], alpha=0.3, linewidth=0)
         axes.plot([confidence] * 2, [confidence, accuracy], color=COLOURS[1], linewidth=1.2)
-    errors = np.sqrt(np.clip(found.accuracy * (1 - found.accuracy), 1e-4, None) / n)
+    x, y, n = (values[has_rows] for values in (found.confidence, found.accuracy, found.counts))
+    ends = np.array([share_interval(share * num, num) for share, num in zip(y, n, strict=True)]).reshape(-1, 2)
     style = {"fmt": "o", "color": INK, "markersize": 3.5, "linewidth": 0.9}
-    axes.errorbar(found.confidence[has_rows], found.accuracy[has_rows], 2 * errors[has_rows], **style)
-    axes.set(xlim=(0, 1), ylim=(0, 1.02))
+    axes.errorbar(x, y, np.abs(ends.T - y), **style, clip_on=False, zorder=3)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.set_xlabel("probability of the predicted label", color=INK, fontsize=9)
     axes.set_ylabel("share of rows for which it is right", color=INK, fontsize=9)
     counts.stairs(found.counts, edges, fill=True, color=FAINT, alpha=0.5)
@@ -137,36 +141,75 @@ def plot_predictions(path, targets: dict[str, tuple[np.ndarray, ...]], subtitle:
     return save(figure, path)
 
 
-def plot_spreads(path, panels: dict[str, list[tuple[str, np.ndarray, np.ndarray]]], subtitle: str) -> Path:
-    """Draw columns of data and of samples, for each of several conditions: medians, quartiles and central 90%.
+class Panel(NamedTuple):
+    """A column under several conditions."""
+
+    conditions: list[tuple[str, np.ndarray, np.ndarray]]  # name, data (n,) and samples (m,); data may be empty
+    levels: list[str]  # of a column of labels, whose values are their places; empty for numbers
+
+
+def plot_panels(path, panels: dict[str, Panel], subtitle: str) -> Path:
+    """Draw columns of data and of samples, for each of several conditions.
+
+    Of numbers: medians, quartiles and central 90%; of labels: their shares.
 
     Args:
         path: Path of the PNG.
-        panels: For each column, by name, the conditions' names, data (n,) and samples (m,); data may be empty.
+        panels: By the name of their column.
         subtitle: What is shown.
 
     Returns:
         The path.
     """
-    per_row, num = 3, max(len(rows) for rows in panels.values())
-    height, width = 0.4 + 0.24 * num, 2.3
+    per_row, num = min(3, len(panels)), max(len(panel.conditions) for panel in panels.values())
+    height, width, between = 0.4 + 0.24 * num, 2.5, 0.85
     num_rows = -(-len(panels) // per_row)
-    left = 0.35 + 0.075 * max(len(name) for rows in panels.values() for name, *_ in rows)
+    left = 0.35 + 0.075 * max(len(name) for panel in panels.values() for name, *_ in panel.conditions)
     cell = width + left + 0.2
-    figure = new_figure(per_row * cell + 0.2, num_rows * (height + 0.65) + 0.95)
+    figure = new_figure(max(per_row * cell + 0.2, MIN_WIDTH), num_rows * (height + between) + 0.95)
     write_title(figure, "Data and samples for each condition", subtitle)
-    for number, (column, rows) in enumerate(panels.items()):
+    for number, (column, panel) in enumerate(panels.items()):
         row, place = divmod(number, per_row)
-        bottom = 0.35 + (num_rows - 1 - row) * (height + 0.65)
+        bottom = 0.5 + (num_rows - 1 - row) * (height + between)
         axes = plot_axes(figure, (left + place * cell, bottom, width, height))
-        for at, (_, data, drawn) in enumerate(rows):
+        for at, (_, data, drawn) in enumerate(panel.conditions):
             for values, colour, shift in ((data, FAINT, 0.17), (drawn, COLOURS[1], -0.17)):
-                if len(values):
-                    ends = np.nanquantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
-                    axes.plot(ends[[0, 4]], [-at + shift] * 2, color=colour, linewidth=0.9)
-                    axes.plot(ends[[1, 3]], [-at + shift] * 2, color=colour, linewidth=3.5, solid_capstyle="butt")
-                    axes.plot(ends[2], -at + shift, "o", color="white", markersize=2.4, zorder=3)
-        axes.set_yticks(-np.arange(len(rows)), [name for name, *_ in rows], fontsize=8)
-        axes.set_ylim(0.6 - len(rows), 0.6)
+                values = values[~np.isnan(values)]
+                if len(values) and panel.levels:
+                    _draw_shares(axes, values, len(panel.levels), shift - at)
+                elif len(values):
+                    _draw_spread(axes, values, colour, shift - at)
+        axes.set_yticks(-np.arange(len(panel.conditions)), [name for name, *_ in panel.conditions], fontsize=8)
+        axes.set_ylim(0.6 - len(panel.conditions), 0.6)
         axes.set_title(column, loc="left", fontsize=9, color=INK)
+        if panel.levels:
+            axes.set_xlim(0, 1)
+            _name_levels(axes, panel.levels, width)
     return save(figure, path)
+
+
+def _draw_spread(axes, values, colour, at):
+    ends = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
+    axes.plot(ends[[0, 4]], [at] * 2, color=colour, linewidth=0.9)
+    axes.plot(ends[[1, 3]], [at] * 2, color=colour, linewidth=3.5, solid_capstyle="butt")
+    axes.plot(ends[2], at, "o", color="white", markersize=2.4, zorder=3)
+
+
+def _draw_shares(axes, values, num_levels, at):
+    counts = np.bincount(values.astype(int), minlength=num_levels)[:num_levels]
+    ends = np.concatenate([[0], np.cumsum(counts)]) / counts.sum()
+    for level, (low, high) in enumerate(pairwise(ends)):
+        axes.barh(at, high - low, 0.28, low, color=COLOURS[level % len(COLOURS)], alpha=0.8, linewidth=0)
+
+
+def _name_levels(axes, levels, width):
+    """Write the names of levels in their colours under the axis, as many as there is space for."""
+    at, step = 0.0, 0.063 / width  # of a letter
+    for number, level in enumerate(levels):
+        text = level if len(level) <= MAX_LETTERS else f"{level[: MAX_LETTERS - 1]}…"
+        if at + step * len(text) > 1 and number:
+            axes.text(at, -0.28, "…", transform=axes.transAxes, fontsize=7, color=INK, va="top")
+            return
+        colour = COLOURS[number % len(COLOURS)]
+        axes.text(at, -0.28, text, transform=axes.transAxes, fontsize=7, color=colour, va="top")
+        at += step * (len(text) + 1.5)

@@ -5,11 +5,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aevb.arrays import num_rows
-from aevb.data.label_data import CLASSIFIER, CONDITIONAL, REGRESSOR, LabelData, judged, kind_of_labels
+from aevb.data.label_data import (
+    CLASSIFIER,
+    CONDITIONAL,
+    HELD_OUT,
+    REGRESSOR,
+    TRAINING,
+    LabelData,
+    judged,
+    kind_of_labels,
+)
 from aevb.fitted import FittedModel, labels, likelihoods, prediction
 from aevb.models import Datapoint
 
 MAX_ROWS = 2000  # by which a model is judged
+FEW_ROWS = 50  # below which the report says how uncertain its numbers are
 NUM_BINS = 10
 NUM_CHANCES = 200  # simulations of a calibrated classifier
 NUM_DRAWS = 500  # of each target
@@ -97,15 +107,18 @@ def measure_labels(model: FittedModel, data: LabelData, seed: int) -> dict[str, 
     """
     kind = kind_of_labels(model)
     assert kind is not None
-    rows, is_held_out = judged(model, data, MAX_ROWS)
+    rows, which = judged(model, data, MAX_ROWS)
     found = {CLASSIFIER: _classifier, REGRESSOR: _regressor}.get(kind, _conditional)(model, rows, seed)
     history = model.record.history
+    if num_rows(rows) < FEW_ROWS:
+        found["warnings"].insert(0, _few(num_rows(rows), found))
     return {
         "kind": kind,
         "estimator": ESTIMATORS[kind],
         "rows": num_rows(rows),
-        "held_out": is_held_out,
-        "split": data.split if is_held_out else "training rows: no other row has a known label or target",
+        "judged_by": which,
+        "held_out": which == HELD_OUT,
+        "split": "training rows: no other row has a known label or target" if which == TRAINING else data.split,
         "seed": seed,
         **found,
         "epochs": history[-1]["epoch"],
@@ -120,7 +133,9 @@ def _classifier(model, rows, seed):
     found = reliability(probabilities, places, seed)
     losses = -np.log(np.maximum(probabilities[np.arange(len(places)), places], 1e-12))
     is_right = probabilities.argmax(axis=1) == places
-    most_frequent = np.bincount(places).max() / len(places)
+    is_most_frequent = places == np.bincount(places).argmax()
+    most_frequent = is_most_frequent.mean()
+    gains = is_right.astype(float) - is_most_frequent
     calibration = {
         "value": found.error,
         "by_chance": found.by_chance,
@@ -129,25 +144,60 @@ def _classifier(model, rows, seed):
     }
     return {
         "accuracy": float(is_right.mean()),
-        "accuracy_std_error": _std_error(is_right),
+        "accuracy_interval": list(share_interval(is_right.sum(), len(is_right))),
         "most_frequent_label": float(most_frequent),
         "log_loss": float(losses.mean()),
         "log_loss_std_error": _std_error(losses),
         "expected_calibration_error": calibration,
-        "warnings": _doubts(found.error > 2 * found.by_chance + 0.05, is_right.mean() < most_frequent),
+        "warnings": _doubts(
+            found.error > 2 * found.by_chance + 0.05, len(gains) >= FEW_ROWS and gains.mean() < -2 * _std_error(gains)
+        ),
     }
 
 
 def _doubts(is_miscalibrated, is_useless):
     doubts = []
     if is_useless:
-        doubts.append("Always predicting the most frequent label would be right more often. Train for longer.")
+        doubts.append(
+            "Always predicting the most frequent label would be right more often, by more than two standard errors. "
+            "Train for longer (max_epochs), or try other settings."
+        )
     if is_miscalibrated:
         doubts.append(
             "The probabilities are not calibrated: they differ from how often the label is right by more than chance "
             "explains. Do not use them as probabilities."
         )
     return doubts
+
+
+def _few(num, found):
+    """Return a sentence about how little these rows tell."""
+    said = f"Only {num} rows have a label or target to judge by, so that these numbers are uncertain"
+    if "accuracy" not in found:
+        return f"{said}. Hold out more rows."
+    low, high = found["accuracy_interval"]
+    return f"{said}: the share of correct predictions is between {low:.0%} and {high:.0%} (95%). Hold out more rows."
+
+
+def share_interval(count: float, num: int, z: float = 1.96) -> tuple[float, float]:
+    r"""Return a 95% interval of a probability, of which an event occurred so many times in so many trials.
+
+    .. math:: \frac{k + z^2/2}{n + z^2} \pm \frac{z}{n + z^2} \sqrt{\frac{k (n - k)}{n} + \frac{z^2}{4}}
+
+    Unlike plus or minus two standard errors it is never empty, nor outside of [0, 1] (Wilson, "Probable inference, the
+    law of succession, and statistical inference", 1927).
+
+    Args:
+        count: k.
+        num: n.
+        z: Standard normal quantile, 1.96 for 95%.
+
+    Example:
+        >>> [round(end, 3) for end in share_interval(17, 17)]
+        [0.816, 1.0]
+    """
+    middle, half = count + z**2 / 2, z * np.sqrt(count * (num - count) / num + z**2 / 4)
+    return max(float((middle - half) / (num + z**2)), 0.0), min(float((middle + half) / (num + z**2)), 1.0)
 
 
 def _regressor(model, rows, seed):
@@ -180,9 +230,7 @@ def _regressor(model, rows, seed):
 
 def observed_targets(model: FittedModel, rows: Datapoint) -> np.ndarray:
     """Return the targets in the user's units, (n, T)."""
-    columns = [column.column for column in model.format.columns]
-    values = np.asarray(rows.values, np.float64)
-    return np.stack([column.in_units(values[:, place]) for place, column in enumerate(columns)], axis=1)
+    return prediction.in_units(model, np.asarray(rows.values))
 
 
 def target_draws(model: FittedModel, rows: Datapoint, seed: int) -> np.ndarray:

@@ -30,7 +30,7 @@ def render_label_report(
     """
     a, kind = model.arguments, metrics["kind"]
     facts: dict[str, Any] = common_facts(folder, model, data, metrics, pictures, **origin)
-    rows = f"{metrics['rows']:,} {'held-out' if metrics['held_out'] else 'training'} rows"
+    rows = f"{metrics['rows']:,} {metrics['judged_by']} rows"
     tiles, numbers = {CLASSIFIER: _classifier, REGRESSOR: _regressor}.get(kind, _conditional)(metrics, rows)
     facts |= {
         "title": data.title,
@@ -57,8 +57,9 @@ def _classifier(metrics, rows):
     ]
     numbers = [
         (
-            f"{metrics['accuracy']:.1%} ± {metrics['accuracy_std_error']:.1%}",
-            f"of {rows} have the label that is most probable under q(y|x)",
+            f"{metrics['accuracy']:.1%}",
+            f"of {rows} have the label that is most probable under q(y|x); the 95% interval of this share is "
+            f"{metrics['accuracy_interval'][0]:.1%} to {metrics['accuracy_interval'][1]:.1%}",
         ),
         (f"{metrics['most_frequent_label']:.1%}", "have the most frequent label"),
         (

@@ -2,69 +2,37 @@
 
 import numpy as np
 
-from aevb.data.label_data import CLASSIFIER, CONDITIONAL, REGRESSOR, judged, kind_of_labels, label_names
+from aevb.data.label_data import (
+    CLASSIFIER,
+    CONDITIONAL,
+    REGRESSOR,
+    kind_of_labels,
+    label_names,
+)
 from aevb.fitted import coding, labels, prediction
 from aevb.models import Datapoint
 from aevb.report.calibration import (
     plot_confusion,
     plot_predictions,
     plot_reliability,
-    plot_spreads,
     plot_transforms,
 )
 from aevb.report.images import as_values, limits_of, pairs
+from aevb.report.label_columns import draw_columns, shown_columns
 from aevb.report.label_measures import (
     LEVEL,
-    MAX_ROWS,
     observed_targets,
     probability_transforms,
     reliability,
     target_draws,
 )
+from aevb.report.label_rows import conditions, judged_rows, which_rows
 from aevb.report.learning import learning_curve
 from aevb.report.picture import Picture, words
 
 MAX_CONFUSED = 30  # labels in the table of predictions
-MAX_CONDITIONS, MAX_COLUMNS, MAX_TARGETS = 10, 9, 3  # that are shown
-NUM_IMAGES, NUM_SAMPLES, NUM_INTERVALS = 10, 300, 300
-
-
-# ---- which rows, and which conditions --------------------------------------------------------------------------------
-
-
-def _judged(model, data, most=MAX_ROWS):
-    return judged(model, data, most)[0]
-
-
-def _which(model, data, most=MAX_ROWS):
-    """Return in words which rows predictions are judged by."""
-    rows, is_held_out = judged(model, data, most)
-    kind = "rows that were not used for training" if is_held_out else "training rows, as there are no others"
-    return f"{len(rows.values):,} {kind}"
-
-
-def _conditions(model, data):
-    """Return names of values of y, and their stored numbers (C, D'): labels, or some that occur in the data."""
-    names, given = label_names(model), _judged(model, data).given
-    if names is not None:
-        return names[:MAX_CONDITIONS], np.arange(min(len(names), MAX_CONDITIONS), dtype=float)[:, None]
-    if given.shape[1] == 1:
-        found = np.quantile(given[~np.isnan(given)], [0.1, 0.3, 0.5, 0.7, 0.9])[:, None]
-        column = model.given.columns[0].column
-        return [f"{value:.3g}" for value in column.in_units(found[:, 0])], found
-    found = given[np.linspace(0, len(given) - 1, min(len(given), 5)).astype(int)]
-    return [f"y of row {number + 1}" for number in range(len(found))], found
-
-
-def _samples(model, given, num, seed):
-    """Return rows of the model in the units of the data for each condition, (C, num, D)."""
-    repeated = np.repeat(given, num, axis=0)
-    options = {"mean": False, "random_state": seed}
-    if kind_of_labels(model) == CLASSIFIER:
-        rows = labels.sample_of_labels(model, len(repeated), repeated[:, 0].astype(int), **options)
-    else:
-        rows = coding.sample(model, len(repeated), given=repeated, **options)
-    return np.asarray(rows).reshape(len(given), num, -1)
+MAX_TARGETS = 3  # that are shown
+NUM_IMAGES, NUM_INTERVALS = 10, 300
 
 
 def _are_images(model, data):
@@ -80,7 +48,7 @@ def _draw_bands(model, data, path, bands, title, subtitle):
 
 
 def _draw_samples(model, data, path, seed):
-    names, given = _conditions(model, data)
+    names, given = conditions(model, data)
     means = {"mean": True, "random_state": seed}
     repeated = np.repeat(given, NUM_IMAGES, axis=0)
     if kind_of_labels(model) == CLASSIFIER:
@@ -94,7 +62,7 @@ def _draw_samples(model, data, path, seed):
 
 def _some_of_each(model, data):
     """Return a few rows, of different labels if y is one."""
-    rows = _judged(model, data)
+    rows = judged_rows(model, data)
     order = np.argsort(np.random.default_rng(0).permutation(len(rows.values)), kind="stable")
     if label_names(model) is not None:
         seen: dict[float, int] = {}
@@ -115,7 +83,7 @@ def _draw_reconstructions(model, data, path, seed):
 
 
 def _draw_counterfactuals(model, data, path, seed):
-    rows, (names, given) = _some_of_each(model, data), _conditions(model, data)
+    rows, (names, given) = _some_of_each(model, data), conditions(model, data)
     bands = {"original": as_values(model, rows.values)}
     for name, y in zip(names, given, strict=True):
         new = np.repeat(y[None], len(rows.values), axis=0)
@@ -124,61 +92,24 @@ def _draw_counterfactuals(model, data, path, seed):
     return _draw_bands(model, data, path, bands, "The same z with another y", subtitle)
 
 
-# ---- columns ---------------------------------------------------------------------------------------------------------
-
-
-def _number_columns(model):
-    """Return the places and names of columns of numbers, as far as they are shown."""
-    model = model.of_data
-    if not model.is_table:
-        names = model.matrix.columns or [f"column {number}" for number in range(model.matrix.num_columns)]
-        return [(place, str(name)) for place, name in enumerate(names)][:MAX_COLUMNS]
-    columns = [(place, column) for place, column in enumerate(model.format.columns)]
-    numbers = [(place, c.name) for place, c in columns if c.column.kind.is_standardized or c.column.kind.is_count]
-    return [(place, str(name)) for place, name in numbers][:MAX_COLUMNS]
-
-
-def _in_units(model, rows, place):
-    """Return a column of stored rows in the user's units."""
-    values = np.asarray(rows, np.float64)[..., place]
-    return model.of_data.format.columns[place].column.in_units(values) if model.of_data.is_table else values
-
-
-def _draw_spreads(model, data, path, seed):
-    names, given = _conditions(model, data)
-    rows, drawn = _judged(model, data), _samples(model, given, NUM_SAMPLES, seed)
-    is_label = label_names(model) is not None
-    panels = {}
-    for place, column in _number_columns(model):
-        observed = _in_units(model, rows.values, place)
-        panels[column] = [
-            (
-                name,
-                observed[(rows.given == y).all(axis=1)] if is_label else observed[:0],
-                _in_units(model, drawn[number], place),
-            )
-            for number, (name, y) in enumerate(zip(names, given, strict=True))
-        ]
-    grey = f"grey: {_which(model, data)}; " if is_label else ""
-    return plot_spreads(path, panels, f"{grey}red: samples; dot: median, thick: quartiles, thin: 90%")
-
-
 # ---- predictions -----------------------------------------------------------------------------------------------------
 
 
 def _draw_reliability(model, data, path, seed):
-    rows = _judged(model, data)
+    rows = judged_rows(model, data)
     found = reliability(labels.label_probabilities(model, rows.values), rows.given[:, 0].astype(int), seed)
-    return plot_reliability(path, found, f"{_which(model, data)}; {found.by_chance:.3f} would be expected by chance")
+    return plot_reliability(
+        path, found, f"{which_rows(model, data)}; {found.by_chance:.3f} would be expected by chance"
+    )
 
 
 def _draw_confusion(model, data, path, seed):
-    rows, names = _judged(model, data), label_names(model)
+    rows, names = judged_rows(model, data), label_names(model)
     assert names is not None
     predicted = labels.label_probabilities(model, rows.values).argmax(axis=1)
     counts = np.zeros((len(names), len(names)), int)
     np.add.at(counts, (rows.given[:, 0].astype(int), predicted), 1)
-    return plot_confusion(path, counts, names, _which(model, data))
+    return plot_confusion(path, counts, names, which_rows(model, data))
 
 
 def _number_targets(model):
@@ -188,19 +119,21 @@ def _number_targets(model):
 
 
 def _draw_transforms(model, data, path, seed):
-    rows = _judged(model, data)
+    rows = judged_rows(model, data)
     u = probability_transforms(target_draws(model, rows, seed), observed_targets(model, rows))
     targets = {name: u[:, place] for place, name in _number_targets(model)}
-    return plot_transforms(path, targets, f"{_which(model, data)}; grey: two standard errors around right quantiles")
+    return plot_transforms(
+        path, targets, f"{which_rows(model, data)}; grey: two standard errors around right quantiles"
+    )
 
 
 def _draw_predictions(model, data, path, seed):
-    rows = _judged(model, data, NUM_INTERVALS)
+    rows = judged_rows(model, data, NUM_INTERVALS)
     draws, values = target_draws(model, rows, seed), observed_targets(model, rows)
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     means = prediction.predictive_mean(model, rows.given)
     targets = {name: tuple(part[:, p] for part in (values, means, low, high)) for p, name in _number_targets(model)}
-    subtitle = f"{_which(model, data, NUM_INTERVALS)}; lines are {LEVEL:.0%} intervals, red where they miss"
+    subtitle = f"{which_rows(model, data, NUM_INTERVALS)}; lines are {LEVEL:.0%} intervals, red where they miss"
     return plot_predictions(path, targets, subtitle)
 
 
@@ -221,7 +154,7 @@ LABEL_PICTURES: dict[str, Picture] = {
         "Can its probabilities be believed?",
         words(
             "Of the rows whose predicted label has a probability of 80%, 80% should have that label: the dots, with "
-            "two standard errors, should lie on the line. Red lines are the differences, whose average over the rows "
+            "95% intervals, should lie on the line. Red lines are the differences, whose average over the rows "
             "is the expected calibration error. Dots below the line: the classifier is too sure."
         ),
         _of(CLASSIFIER),
@@ -272,9 +205,12 @@ LABEL_PICTURES: dict[str, Picture] = {
     ),
     "columns_by_y": Picture(
         "Columns: data and samples for each y",
-        words("Where model and data agree, so do the lines."),
-        lambda model, data: _of(CLASSIFIER, CONDITIONAL, images=False)(model, data) and bool(_number_columns(model)),
-        _draw_spreads,
+        words(
+            "Where model and data agree, so do the lines. Columns of labels have bars, the shares of the labels: the "
+            "upper one in the data, the lower one in samples."
+        ),
+        lambda model, data: _of(CLASSIFIER, CONDITIONAL, images=False)(model, data) and bool(shown_columns(model)),
+        draw_columns,
     ),
     "learning_curve": Picture(
         "Training",

@@ -12,7 +12,7 @@ from aevb.arguments import check_parameter
 from aevb.arrays import num_rows
 from aevb.data.binarization import kind_of
 from aevb.data.datasets import Dataset
-from aevb.data.label_data import LabelData, kind_of_labels, stored_rows
+from aevb.data.label_data import LabelData, are_among, kind_of_labels, stored_rows
 from aevb.data.reading import column_names
 from aevb.data.run_data import RunData
 from aevb.data.sequence_format import SequenceFormat
@@ -53,7 +53,8 @@ def write_report(
 
     Args:
         vae: A fitted estimator.
-        X: (n, D), rows that were not used for training, as for ``fit``.
+        X: (n, D), rows that were not used for training, as for ``fit``. Without `X_train` the report calls them the
+            given rows, since it cannot know whether they were.
         folder: Folder for `report.html`, `explorer.html`, `metrics.json`, `history.csv` and the pictures; it is created
             if necessary.
         X_train: (N, D), the training rows. If they are given, the report compares the model with simple ones, shows the
@@ -128,8 +129,10 @@ def _label_data(estimator, test, train, image_shape, title):
     rows = stored_rows(estimator, X, y)
     others = None if X_train is None else stored_rows(estimator, X_train, y_train, "y_train")
     num, model = num_rows(rows), estimator.model_.of_data
-    split = f"{num:,} rows" if others is None else f"{num_rows(others):,} training rows and {num:,} others"
+    split = f"{num:,} rows, as given" if others is None else f"{num_rows(others):,} training rows and {num:,} others"
     shape = _shape(image_shape, model.matrix.num_columns)
+    if others is not None and are_among(rows, others):  # which tells nothing about new rows
+        return LabelData(title, f"{num_rows(others):,} training rows", others, None, shape)
     return LabelData(title, split, others, rows, shape)
 
 

@@ -9,9 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 from aevb.arguments import check_parameter
 from aevb.arrays import num_rows
 from aevb.data.binarization import DynamicBinarization, levels_of
-from aevb.data.class_labels import read_labels
+from aevb.data.class_labels import read_classes, read_labels
 from aevb.data.frames import frame_of, is_frame
 from aevb.data.reading import read_matrix
+from aevb.data.weights import read_weights
 from aevb.errors import shown
 from aevb.fitted import labels
 from aevb.fitted.model import FittedModel
@@ -154,14 +155,14 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         is_first = not self.__sklearn_is_fitted__()
         if is_first and classes is None:
             raise ValueError("classes: give all classes at the first call of partial_fit.")
+        known = read_classes(classes) if is_first else self.classes_
         with unchanged_on_error(self):
             if is_first:
                 check_first_batch(X, self._arguments())
                 X = read_matrix(self, X, reset=True)
-                known, places = read_labels(y, num_rows(X), classes)
             else:
                 X = self._check_new_data(X)
-                known, places = read_labels(y, num_rows(X), self.classes_)
+            _, places = read_labels(y, num_rows(X), known)
             rows, features, arguments = X, None, self._arguments()
             if self.model == "m1+m2":
                 features, rows = learn_features(self, X)
@@ -194,6 +195,25 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         most_probable = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[most_probable]
 
+    def score(self, X, y, sample_weight=None):
+        """Return the share of rows whose label is predicted correctly.
+
+        Args:
+            X: (n, D).
+            y: (n,), labels. Rows without one (-1) are left out.
+            sample_weight: (n,), weights of the rows, at least 0; None if they are equal.
+        """
+        rows = self._check_new_data(X)
+        _, places = read_labels(y, num_rows(rows), self.classes_, may_be_new=True)
+        is_known = ~np.isnan(places)
+        if not is_known.any():
+            raise ValueError(
+                "y: all rows are unlabeled (-1): there is nothing to compare predictions with. Give labels."
+            )
+        weights = None if sample_weight is None else read_weights(sample_weight, num_rows(rows))[is_known]
+        predicted = np.argmax(labels.label_probabilities(self.model_, rows), axis=1)
+        return float(np.average((predicted == places)[is_known], weights=weights))
+
     def sample(self, num_samples=1, *, y=None, mean=False, random_state=None):
         """Draw new rows from the model.
 
@@ -207,8 +227,14 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         check_parameter("num_samples", num_samples, kind=int, low=1)
         places = None
         if y is not None:
+            if np.ndim(y) and len(y) != num_samples:
+                raise ValueError(
+                    f"y has {len(y):,} labels, but num_samples={num_samples:,}. Give one for all rows, or one for each."
+                )
             asked = np.array(np.asarray(y).ravel().tolist() * (num_samples if np.ndim(y) == 0 else 1), object)
             _, places = read_labels(asked, num_samples, self.classes_)
+            if np.isnan(places).any():
+                raise ValueError(f"y={shown(y)}: -1 is not a class. Give labels, or leave y out to draw them too.")
         options = {"mean": mean, "random_state": random_state}
         return self._as_rows(labels.sample_of_labels(self.model_, num_samples, places, **options))
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 
 from aevb.arguments import check_parameter
-from aevb.data.class_labels import without_column_axis
-from aevb.data.frames import TableFormat, is_frame
-from aevb.data.frames.parts import take_rows
-from aevb.data.frames.values_frame import ValuesFrame
-from aevb.data.given import GivenData, as_frame, check_lengths, naming
+from aevb.data.given import GivenData
 from aevb.data.reading import set_table_columns
+from aevb.data.regression_targets import learn_targets, read_targets
 from aevb.data.request import DataRequest
 from aevb.data.training_data import table_data
 from aevb.data.weights import read_weights
@@ -119,7 +117,7 @@ class VAERegressor(RegressorMixin, InputMethods):
 
         def task(key):
             inputs, given = self._learn_inputs(X)
-            targets, rows = self._learn_targets(y, len(given))
+            targets, rows, self._has_one_target = learn_targets(y, self.likelihood, len(given))
             weights = None if sample_weight is None else read_weights(sample_weight, len(given))
             is_known = ~np.isnan(rows).all(axis=1)
             given, rows = given[is_known], rows[is_known]
@@ -159,7 +157,16 @@ class VAERegressor(RegressorMixin, InputMethods):
             once = self._arguments().replaced(max_epochs=1, validation_fraction=0)
             return self._fit(X, y, None, once, Saving())
         given = self._read_inputs(X)
-        rows = Datapoint(self._read_targets(y, len(given)), given=given)
+        rows = self._read_targets(y, len(given))
+        is_known = ~np.isnan(rows).all(axis=1)
+        if not is_known.any():
+            raise ValueError("y: all targets are NaN, so that there is nothing to learn from. Give some of them.")
+        if np.isnan(rows[is_known]).any() and not self.model_.format.encodes_missing:
+            raise ValueError(
+                "y: some targets of a row are NaN and others not, but the model was fitted to no such rows. Leave "
+                "these rows out, or fit the model to some of them."
+            )
+        rows = Datapoint(rows[is_known], given=given[is_known])
         model, design = continued(self.model_, self._arguments())
         model, stream, trained = learn_batch(self._stream, design, model, rows, self._optimizer_state)
         self._keep(model, trained.state.optimizer_state, stream)
@@ -171,6 +178,26 @@ class VAERegressor(RegressorMixin, InputMethods):
         """Return the expectation of y for each row of X, (n,) or (n, T), averaged over 500 draws of z."""
         given = self._read_inputs(X)
         return self._one_target(prediction.predictive_mean(self.model_, given), axis=1)
+
+    def score(self, X, y, sample_weight=None):
+        """Return the coefficient of determination of the predicted means, averaged over targets; 1 is the best.
+
+        Args:
+            X: (n, D).
+            y: (n,) or (n, T), targets. Those that are NaN are left out.
+            sample_weight: (n,), weights of the rows, at least 0; None if they are equal.
+        """
+        given = self._read_inputs(X)
+        values = prediction.in_units(self.model_, self._read_targets(y, len(given)))
+        weights = None if sample_weight is None else read_weights(sample_weight, len(given))
+        means, found = prediction.predictive_mean(self.model_, given), []
+        for target, predicted in zip(values.T, means.T, strict=True):
+            is_known = ~np.isnan(target)
+            if not is_known.any():
+                raise ValueError("y: all targets are NaN: there is nothing to compare predictions with. Give targets.")
+            of_known = None if weights is None else weights[is_known]
+            found.append(r2_score(target[is_known], predicted[is_known], sample_weight=of_known))
+        return float(np.mean(found))
 
     def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
         """Return quantiles of y for each row of X, (n, Q) or (n, T, Q), of 2,000 draws of y.
@@ -238,33 +265,8 @@ class VAERegressor(RegressorMixin, InputMethods):
         """The number of targets."""
         return len(self.model_.format.columns)
 
-    def _learn_targets(self, y, length):
-        """Return the format of the targets and their stored numbers, (N, T)."""
-        if y is None:
-            raise ValueError("VAERegressor requires y to be passed, but the target y is None. Give y for each row.")
-        if not is_frame(y) and not hasattr(y, "to_frame"):
-            y = np.asarray(y)
-        if isinstance(y, np.ndarray):
-            y = without_column_axis(y)
-        self._has_one_target = y.ndim == 1
-        frame = as_frame(y)
-        with naming("y"):
-            targets = TableFormat.learn(frame, self.likelihood)
-            if targets.left_out:
-                raise ValueError(f"X: the target {targets.left_out[0].name!r} is {targets.left_out[0].reason}.")
-            rows = targets.encode(frame)
-            is_known = ~np.isnan(rows).all(axis=1)
-            if not is_known.all():  # rows without a target are not used: they have no say in the format
-                targets = TableFormat.learn(_some_rows(frame, is_known), self.likelihood)
-                rows = targets.encode(frame)
-        check_lengths(length, len(rows))
-        return targets, rows
-
     def _read_targets(self, y, length):
-        with naming("y"):
-            rows = self.model_.format.encode(as_frame(y))
-        check_lengths(length, len(rows))
-        return rows
+        return read_targets(self.model_.format, y, length)
 
     def _one_target(self, values, axis):
         return values.take(0, axis=axis) if self._has_one_target else values
@@ -277,10 +279,3 @@ class VAERegressor(RegressorMixin, InputMethods):
         regressor._has_one_target = list(model.format.names) == ["y"]
         regressor._keep(model, optimizer_state, Stream())
         return regressor
-
-
-def _some_rows(frame, is_kept):
-    """Return some rows of a frame of targets."""
-    if isinstance(frame, ValuesFrame):
-        return ValuesFrame({name: values[is_kept] for name, values in frame.arrays.items()})
-    return frame[is_kept] if isinstance(frame, np.ndarray) else take_rows(frame, np.flatnonzero(is_kept))

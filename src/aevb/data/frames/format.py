@@ -1,7 +1,7 @@
 """How a table becomes a matrix of stored numbers, and the draws of a model become a table again."""
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,6 +36,22 @@ class LeftOut(NamedTuple):
     reason: str
     missing: float
     place: int  # among all columns
+
+
+class NothingToLearnError(ValueError):
+    """No column of a table can be learned.
+
+    Args:
+        left_out: All columns, each with the reason.
+    """
+
+    def __init__(self, left_out: Sequence[LeftOut]):
+        self.left_out = tuple(left_out)
+        reasons = "; ".join(f"{column.name!r} is {column.reason}" for column in left_out[:5])
+        super().__init__(
+            f"X has no column to learn from: {reasons}{'; ...' * (len(left_out) > 5)}. Add columns, or name the kind "
+            "of one: likelihood={'name': 'gaussian'}."
+        )
 
 
 @dataclass(frozen=True)
@@ -103,11 +119,7 @@ class TableFormat:
             else:
                 columns.append(ColumnFormat.learn(facts, decision))
         if not columns:
-            reasons = "; ".join(f"{column.name!r} is {column.reason}" for column in left_out[:5])
-            raise ValueError(
-                f"X has no column to learn from: {reasons}{'; ...' * (len(left_out) > 5)}. Add columns, or name the "
-                "kind of one: likelihood={'name': 'gaussian'}."
-            )
+            raise NothingToLearnError(left_out)
         modeled = tuple(column.name for column in columns if column.missing > 0 and missing == MODELED)
         return cls(tuple(columns), tuple(left_out), containers.container_of(opened), tuple(opened.columns), modeled)
 

@@ -14,6 +14,7 @@ from aevb.data.frames.cells import BOOLEAN, DATE, DURATION, EMPTY, NUMBER, OTHER
 from aevb.data.frames.likelihoods import AUTO, DROP
 from aevb.errors import shown
 
+IDENTIFIER = "an identifier"  # how the reason begins
 MAX_LEVELS = 1000  # of a categorical column; with more it is free text
 MAX_CODES = 20  # different whole numbers that can be codes
 MIN_GRADES = 5  # whole numbers with one peak, to be taken for a scale
@@ -86,7 +87,7 @@ def decide(facts: Facts, requested: str = AUTO, is_for_all: bool = False) -> Dec
     """
     if requested == DROP:
         return Decision(DROP, "left out, as asked for")
-    nothing = _nothing_to_learn(facts)
+    nothing = nothing_to_learn(facts)
     if nothing is not None:
         if requested != AUTO and not is_for_all:
             raise ValueError(
@@ -101,7 +102,7 @@ def decide(facts: Facts, requested: str = AUTO, is_for_all: bool = False) -> Dec
     return rules[facts.cells.group](facts)
 
 
-def _nothing_to_learn(facts) -> str | None:
+def nothing_to_learn(facts) -> str | None:
     """Return why a column holds nothing that can be learned; None if it does."""
     if facts.cells.group == OTHER:
         return f"of a type that is not supported ({facts.cells.storage.native}): neither numbers, text nor dates"
@@ -130,7 +131,7 @@ def _labels(facts):
     if facts.cells.storage.is_ordered and len(facts.levels) <= MAX_LEVELS:
         return Decision("ordinal", f"{len(facts.levels)} ordered categories")
     if num_observed >= MIN_ROWS_TO_JUDGE and num_levels == num_observed:
-        return Decision(DROP, "an identifier: every entry is different")
+        return Decision(DROP, f"{IDENTIFIER}: every entry is different")
     if num_levels > MAX_LEVELS or (num_observed >= MIN_ROWS_TO_JUDGE and num_levels > num_observed / 2):
         values = f"{num_levels:,} different values in {num_observed:,} entries"
         return Decision(DROP, f"free text: {values}{_hint(facts)}")
@@ -169,7 +170,7 @@ def _whole_numbers(facts):
     x, num_levels, low, high = facts.observed, len(facts.levels), facts.levels[0], facts.levels[-1]
     span = f"whole numbers from {low:.0f} to {high:.0f}"
     if _are_identifiers(facts):
-        return Decision(DROP, f"an identifier: {span}, each once")
+        return Decision(DROP, f"{IDENTIFIER}: {span}, each once")
     has_enough = len(x) >= MIN_ROWS_PER_LEVEL * num_levels
     if x.dtype == object:
         if num_levels <= MAX_CODES and has_enough:
@@ -286,7 +287,8 @@ def _checked(facts, requested):
     if not allowed:
         values = f"{WORDS[group]}, {len(facts.levels):,} different values such as {_some(facts.levels)}"
         raise ValueError(
-            f"likelihood: column {facts.cells.name!r} cannot be {requested!r}, which needs {needed}: {values}."
+            f"likelihood: column {facts.cells.name!r} cannot be {requested!r}, which needs {needed}: it has {values}. "
+            "Choose another kind, such as 'auto'."
         )
     if requested == "count":
         return _count_family(x)
