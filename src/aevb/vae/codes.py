@@ -157,7 +157,7 @@ class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEsti
             return self._sample_given(num_samples, given, random_state)
         random_state = self._arguments().random_state if random_state is None else random_state
         check_parameter("num_samples", num_samples, kind=int, low=1)
-        if np.ndim(y) == 1 and len(y) not in (1, num_samples):
+        if y is not None and np.ndim(y) == 1 and len(y) not in (1, num_samples):
             raise ValueError(
                 f"y has {len(y):,} values, but num_samples={num_samples:,}. Give one for all rows, or one for each."
             )

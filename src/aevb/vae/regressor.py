@@ -54,6 +54,8 @@ class VAERegressor(RegressorMixin, InputMethods):
         ((442,), (442, 2))
     """
 
+    _has_one_target: bool
+
     def __init__(
         self,
         latent_dim=2,
@@ -117,7 +119,8 @@ class VAERegressor(RegressorMixin, InputMethods):
 
         def task(key):
             inputs, given = self._learn_inputs(X)
-            targets, rows, self._has_one_target = learn_targets(y, self.likelihood, len(given))
+            targets, rows, has_one = learn_targets(y, self.likelihood, len(given))
+            self._has_one_target = has_one
             weights = None if sample_weight is None else read_weights(sample_weight, len(given))
             is_known = ~np.isnan(rows).all(axis=1)
             given, rows = given[is_known], rows[is_known]
