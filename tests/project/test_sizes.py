@@ -14,6 +14,7 @@ LONG_SIGNATURES = {  # the settings of an estimator, as in scikit-learn
     "vae/classifier.py: VAEClassifier.__init__",
     "vae/regressor.py: VAERegressor.__init__",
     "vae/sequence.py: SequenceVAE.__init__",
+    "vae/sequence.py: SequenceVAE.fit",  # the forms of sequences, and what fit of all estimators takes
 }
 OUTSIDE = {"cli"}  # the parameters of a command are its options
 FILES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py"))}

@@ -9,6 +9,7 @@ import numpy as np
 
 from aevb.arguments import check_parameter
 from aevb.inference.arviz_data import as_arviz
+from aevb.inference.card import card_of
 from aevb.inference.fitted_files import load_fitted, save_fitted
 from aevb.inference.summary import Summary, summarize
 from aevb.models import Posterior
@@ -218,6 +219,9 @@ class FittedPosterior:
         importance weights, the log joint of all the data minus log q.
         """
         return as_arviz(self)
+
+    def _repr_html_(self) -> str:
+        return card_of(self)
 
     def __repr__(self) -> str:
         bound = f"lower bound {self.lower_bound:.3f} +- {self.std_error:.3f} nats from {len(self.log_weights):,} draws"

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from aevb.html import card
+
 
 @dataclass(frozen=True, repr=False)
 class LogLikelihood:
@@ -39,10 +41,23 @@ class LogLikelihood:
         """The standard error of the average from sampling z alone; the datapoints are taken as given."""
         return float(np.sqrt(np.sum(np.square(self.std_errors))) / len(self.values))
 
-    def __repr__(self) -> str:
+    def _repr_html_(self) -> str:
+        low, middle, high = np.quantile(self.values, [0.05, 0.5, 0.95])
+        facts = {
+            "mean": f"{self._shown()} nats per datapoint (error from sampling z)",
+            "5%, 50%, 95%": f"{low:.2f}, {middle:.2f}, {high:.2f}",
+            "datapoints": f"{len(self.values):,}",
+            "method": f"{self.method}, {self.effort}",
+        }
+        return card("log p(x)", facts, warnings=self.warnings)
+
+    def _shown(self) -> str:
         error = self.std_error
         # Two digits of the error, and no fewer than two decimals.
         decimals = int(np.clip(1 - np.floor(np.log10(error)), 2, 6)) if 0 < error < np.inf else 2
-        parts = [f"mean {self.mean:.{decimals}f} +- {error:.{decimals}f}", self.method, self.effort]
+        return f"{self.mean:.{decimals}f} +- {error:.{decimals}f}"
+
+    def __repr__(self) -> str:
+        parts = [f"mean {self._shown()}", self.method, self.effort]
         text = ", ".join([*parts, f"{len(self.values):,} datapoints"])
         return f"LogLikelihood({'; '.join([text, *self.warnings])})"

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from aevb.html import table
+
 QUANTILES = {"5%": 0.05, "50%": 0.5, "95%": 0.95}
 
 
@@ -24,6 +26,9 @@ class Summary:
             if row["name"] == name:
                 return row
         raise KeyError(name)
+
+    def _repr_html_(self) -> str:
+        return table(list(self.rows[0]), [[_shown(value) for value in row.values()] for row in self.rows])
 
     def __repr__(self) -> str:
         cells = [list(self.rows[0])] + [[_shown(value) for value in row.values()] for row in self.rows]

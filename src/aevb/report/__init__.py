@@ -1,4 +1,4 @@
-"""The report of a fitted model, and its pictures. They need Matplotlib, which comes with ``aevb[demo]``."""
+"""The report of a fitted model, and its pictures."""
 
 from aevb.report.images import compare, manifold, reconstructions, samples, sheet
 from aevb.report.learning import learning_curve

@@ -11,6 +11,7 @@ from aevb import runs
 from aevb.data.run_data import RunData
 from aevb.files import written_whole
 from aevb.fitted import FittedModel
+from aevb.fitted.card import decoder_words, encoder_words
 from aevb.report.judgement import own_value, written
 from aevb.report.link import explorer_line
 from aevb.report.measures import UNIT, is_density
@@ -151,8 +152,8 @@ def _facts(model, run_data, metrics) -> dict[str, Any]:
         "num_test": len(run_data.test),
         "held_out": "held-out" if run_data.num_train else "given",
         "binarization": _TABLE if model.is_table else _BINARIZATIONS[run_data.binarization],
-        "decoder": _decoder(model),
-        "encoder": _encoder(model),
+        "decoder": decoder_words(model),
+        "encoder": encoder_words(model),
         "batches": f"batches of {_batch_size(model)} rows",
         "is_density": is_density(model),
         "is_grey": run_data.binarization == "grey" and not is_density(model),
@@ -177,30 +178,6 @@ def _batch_size(model):
         return model.arguments.batch_size
     first = model.record.history[0]
     return batch_size_for(first["samples"] // first["epoch"], model.arguments.batch_size)
-
-
-def _decoder(model):
-    if model.arguments.decoder is not None:
-        return f"your own decoder: {_name(model.arguments.decoder)}"
-    network = model.arguments.network
-    if network != "mlp":
-        return f"{model.likelihood}; {network}, {model.arguments.activation}, images {model.matrix.image_shape}"
-    layers = ", ".join(map(str, model.arguments.hidden_for(is_table=model.is_table))) or "none"
-    chosen = ", chosen from the data" if model.arguments.likelihood == "auto" else ""
-    family = "a family for each column" if model.is_table else model.likelihood
-    return f"{family}{chosen}; hidden layers {layers}, {model.arguments.activation}"
-
-
-def _encoder(model):
-    if model.recognition is None:
-        return "no encoder"
-    if model.arguments.encoder is not None:
-        return f"your own encoder: {_name(model.arguments.encoder)}"
-    return model.arguments.posterior + ("" if model.learner.needs_encoder else ", one for each row (no encoder)")
-
-
-def _name(part):
-    return getattr(part, "__name__", type(part).__name__)
 
 
 def _data_uri(picture: Path) -> str:

@@ -1,4 +1,4 @@
-"""The progress bar with speed, bound and remaining time; outside a terminal, a plain line from time to time."""
+"""The progress bar with speed, bound and remaining time; in notebooks as HTML; elsewhere, plain lines."""
 
 import time
 from contextlib import contextmanager, suppress
@@ -8,6 +8,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 
 from aevb.parallel import group
+from aevb.training.notebook import NotebookBar, in_notebook
 
 
 def tell(enabled: bool, message: str) -> None:
@@ -18,7 +19,7 @@ def tell(enabled: bool, message: str) -> None:
 
 
 class ShareDone:
-    """Context manager with a progress bar for the fraction of work done; nothing is shown outside a terminal.
+    """Context manager with a progress bar for the fraction of work done; shown in terminals and notebooks.
 
     Args:
         enabled: Whether to show anything.
@@ -28,7 +29,8 @@ class ShareDone:
     def __init__(self, enabled: bool, what: str):
         columns = BarColumn(bar_width=24), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn()
         console = Console(stderr=True)
-        disable = not (enabled and console.is_terminal)
+        self._what, self._page = what, NotebookBar() if enabled and in_notebook() else None
+        disable = not (enabled and console.is_terminal) or self._page is not None
         self._bar = RichProgress(TextColumn(what), *columns, console=console, disable=disable)
         self._task = self._bar.add_task(what, total=1.0)
 
@@ -41,14 +43,17 @@ class ShareDone:
 
     def update(self, share: float) -> None:
         """Show the fraction done, from 0 to 1; it never decreases."""
-        self._bar.update(self._task, completed=max(share, self._bar.tasks[self._task].completed))
+        share = max(share, self._bar.tasks[self._task].completed)
+        self._bar.update(self._task, completed=share)
+        if self._page is not None:
+            self._page.show(share, f"{self._what} {share:.0%}", is_last=share == 1.0)
 
 
 LINE_SECONDS = 5.0  # between two lines outside a terminal
 
 
 class Progress:
-    """Context manager with a progress bar on a terminal, or plain lines elsewhere; silent if disabled.
+    """Context manager with a progress bar on a terminal or in a notebook, plain lines elsewhere; silent if disabled.
 
     Args:
         enabled: Whether to show progress; None to print no notes either.
@@ -62,6 +67,8 @@ class Progress:
         enabled = enabled if group().is_first else None
         self._prints_notes = enabled is not None
         self._console = Console(stderr=True)
+        self._page = NotebookBar() if enabled and in_notebook() else None
+        is_terminal = self._console.is_terminal and self._page is None
         self._bar = RichProgress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -70,10 +77,10 @@ class Progress:
             TextColumn("{task.fields[objective]}"),
             *([TimeRemainingColumn()] if total else []),
             console=self._console,
-            disable=not (enabled and self._console.is_terminal),
+            disable=not (enabled and is_terminal),
             transient=False,
         )
-        self._prints_lines = bool(enabled) and not self._console.is_terminal
+        self._prints_lines = bool(enabled) and not is_terminal and self._page is None
         self._total, self._done, self._first = total, done, None  # end of the first chunk, which includes compilation
         self._last_line, self._has_printed = time.perf_counter(), False
         self._task = self._bar.add_task("learning", total=total, completed=done, rate="", objective="")
@@ -96,6 +103,8 @@ class Progress:
             if self._prints_lines and time.perf_counter() - self._last_line > LINE_SECONDS:
                 self._say_line(objective)
             self._bar.update(self._task, advance=samples, objective=objective, rate=self._rate())
+            if self._page is not None:
+                self._page.show(self._share(), self._line(objective))
 
     def end(self) -> None:
         """Show the work as complete."""
@@ -103,6 +112,8 @@ class Progress:
             if self._prints_lines and self._has_printed:
                 print(f"learning: done after {self._done:,} samples", file=self._console.file, flush=True)
             self._bar.update(self._task, total=self._bar.tasks[self._task].completed)
+            if self._page is not None:
+                self._page.show(1.0, f"learning: done after {self._done:,} samples", is_last=True)
 
     def note(self, message: str) -> None:
         """Print a message below the bar."""
@@ -118,14 +129,20 @@ class Progress:
             self._prints_lines, self._bar.disable = False, True
 
     def _say_line(self, objective):
-        self._last_line, self._has_printed = (now := time.perf_counter()), True
+        self._last_line, self._has_printed = time.perf_counter(), True
+        print(self._line(objective), file=self._console.file, flush=True)
+
+    def _share(self) -> float | None:
+        return self._done / self._total if self._total else None
+
+    def _line(self, objective) -> str:
+        now = time.perf_counter()
         start, done_then = self._first or (now, self._done)
         rate = (self._done - done_then) / (now - start) if self._done > done_then else None
         share = f" ({self._done / self._total:.0%})" if self._total else ""
         speed = f", {rate:,.0f} samples/s" if rate else ""
         left = f", at most {(self._total - self._done) / rate:.0f} s left" if self._total and rate else ""
-        said = f"learning: {self._done:,} samples{share}{speed}, {objective}{left}"
-        print(said, file=self._console.file, flush=True)
+        return f"learning: {self._done:,} samples{share}{speed}, {objective}{left}"
 
     def _rate(self) -> str:
         speed = self._bar.tasks[self._task].speed

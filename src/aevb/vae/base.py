@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from aevb.arguments import check_options
@@ -15,6 +16,7 @@ from aevb.data.given import encode_given
 from aevb.data.reading import column_names, read_matrix, set_column_names, set_table_columns
 from aevb.files import check_path
 from aevb.fitted import FittedModel, imputation
+from aevb.fitted.card import card_of
 from aevb.learners import Ascent, learner_kind
 from aevb.models import LIKELIHOODS, Datapoint
 from aevb.persistence import save_model
@@ -180,6 +182,13 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         folder = check_path("folder", folder)
         model = replace(self.model_, arguments=self._arguments())  # which may have been changed since the fit
         return save_model(model, folder, optimizer_state=self._optimizer_state, estimator=type(self).__name__)
+
+    def _repr_html_(self):
+        """Return a card for notebooks: what was learned; of an unfitted estimator, scikit-learn's diagram."""
+        return card_of(self.model_, type(self).__name__) if self.__sklearn_is_fitted__() else estimator_html_repr(self)
+
+    def _repr_mimebundle_(self, **_):
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     @property
     def _n_features_out(self):  # for scikit-learn's names of the codes

@@ -19,12 +19,12 @@ from aevb.fitted.model import FittedModel
 from aevb.models import Datapoint
 from aevb.settings import CLASSIFIER_SETTINGS, with_arguments
 from aevb.vae.base import ModelEstimator
-from aevb.vae.checks import check_checkpoint, check_settings
+from aevb.vae.checks import check_settings
 from aevb.vae.conventions import unchanged_on_error
 from aevb.vae.estimator import VAE
 from aevb.vae.label_models import FITS, learn_features
 from aevb.vae.label_rows import LabeledRows, batch_weights, label_format
-from aevb.vae.learning import Saving
+from aevb.vae.learning import Watch
 from aevb.vae.streaming import Stream, check_batch, check_first_batch, continued, first_model, learn_batch
 
 
@@ -110,7 +110,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None, *, checkpoint=None, checkpoint_seconds=60.0):
+    def fit(self, X, y, sample_weight=None, *, checkpoint=None, checkpoint_seconds=60.0, callbacks=None):
         """Fit the model to the rows of X, with the labels that are known.
 
         Args:
@@ -120,18 +120,19 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
             sample_weight: (N,), weights of the rows, at least 0; None if they are equal.
             checkpoint: A folder in which the run is saved during training, see :meth:`aevb.VAE.fit`.
             checkpoint_seconds: Time between two saves.
+            callbacks: What is called during training, see :mod:`aevb.callbacks`.
 
         Returns:
             self.
         """
         self._check_parameters()
-        check_checkpoint(checkpoint, checkpoint_seconds)
+        watch = Watch.of(checkpoint, checkpoint_seconds, callbacks)
         with unchanged_on_error(self):
             is_read_later = isinstance(X, DynamicBinarization) or is_frame(frame_of(X))
             rows = X if is_read_later else read_matrix(self, X, reset=True)
             length = len(rows) if is_frame(rows) else num_rows(levels_of(rows))
             labeled = LabeledRows.of(y, length, self.classifier_weight, sample_weight)
-            fit = FITS[self.model](self, rows, labeled, sample_weight, Saving(checkpoint, checkpoint_seconds))
+            fit = FITS[self.model](self, rows, labeled, sample_weight, watch)
         self._keep(fit.model, fit.optimizer_state, Stream())
         self._set_columns_of(fit.model)
         if fit.features is not None:

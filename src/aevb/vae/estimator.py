@@ -18,10 +18,10 @@ from aevb.fitted.likelihoods import check_encoder
 from aevb.fitted.model import FittedModel
 from aevb.fitted.restoration import measured_dispersion
 from aevb.settings import SETTINGS, with_arguments
-from aevb.vae.checks import check_checkpoint, check_settings, check_weighted, learns_from_batches
+from aevb.vae.checks import check_settings, check_weighted, learns_from_batches
 from aevb.vae.codes import CodingMethods
 from aevb.vae.conventions import available_if, unchanged_on_error
-from aevb.vae.learning import Saving, Task, learn
+from aevb.vae.learning import Task, Watch, learn
 from aevb.vae.streaming import Stream, check_batch, check_first_batch, continued, first_model, learn_batch
 from aevb.vae.tasks import TaskMethods
 from aevb.vae.topics import TopicMethods
@@ -151,7 +151,17 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, sample_weight=None, *, validation_data=None, checkpoint=None, checkpoint_seconds=60.0):
+    def fit(
+        self,
+        X,
+        y=None,
+        sample_weight=None,
+        *,
+        validation_data=None,
+        checkpoint=None,
+        checkpoint_seconds=60.0,
+        callbacks=None,
+    ):
         """Fit the model to the rows of X.
 
         Args:
@@ -178,12 +188,14 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
                 same settings and data, training resumes from there, with the same result as without the interruption;
                 `max_epochs` may differ.
             checkpoint_seconds: Time between two saves.
+            callbacks: What is called during training: a function of an epoch's row of the history, an object with the
+                methods described in :mod:`aevb.callbacks`, such as ``TensorBoard(folder)``, or a list of them.
 
         Returns:
             self.
         """
         self._check_parameters()
-        check_checkpoint(checkpoint, checkpoint_seconds)
+        watch = Watch.of(checkpoint, checkpoint_seconds, callbacks)
         check_weighted(self._learner_kind, sample_weight)
 
         def task(key):
@@ -196,7 +208,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
             return Task(data, None if given is None else given.format, columns=data.table)
 
         with unchanged_on_error(self):
-            learned = learn(self, self._arguments(), task, Saving(checkpoint, checkpoint_seconds))
+            learned = learn(self, self._arguments(), task, watch)
         self._keep_measured(learned.model, learned.trained, Stream(), *learned.data.feed.first()[:2])
         if (error := learned.error) is not None:
             raise error

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from aevb.callbacks import NO_CALLBACKS, Callbacks
 from aevb.data.frames import AS_ASKED, TableFormat
 from aevb.data.image_arrays import image_facts
 from aevb.data.reading import Reading, column_names
@@ -72,6 +73,7 @@ class Fitting:
         progress: Whether to show progress bars.
         given: The format of what rows are conditioned on; None if they are not.
         weights: Of labels that may be unknown; None if there are none.
+        callbacks: What is called during training.
     """
 
     arguments: Arguments
@@ -82,6 +84,7 @@ class Fitting:
     progress: bool
     given: Any = None
     weights: LabelWeights | None = None
+    callbacks: Callbacks = NO_CALLBACKS
 
     def run(self, checkpoints: Checkpoints | None) -> tuple[FittedModel, Trained]:
         """Train, and return the model and what happened.
@@ -98,13 +101,15 @@ class Fitting:
         latent_dim, search = self._latent_dim(feed, checkpoints)
         start = self._start(latent_dim, feed)
         options: dict[str, Any] = {"max_epochs": budget.max_epochs, "patience": budget.patience}
-        options |= {"progress": self.progress, "checkpoints": checkpoints}
+        options |= {"progress": self.progress, "checkpoints": checkpoints, "callback": self.callbacks.epoch}
+        self.callbacks.start(num_rows=feed.num_rows, max_epochs=budget.max_epochs)
         trained = train_on(start.learner, start.state, feed, key=self.keys.train, **options)
         learner = start.learner
         if self.arguments.max_epochs == AUTO and isinstance(feed, Resident):
             learner, trained = self._improve(learner, trained, feed, latent_dim, budget)
         if trained.stopped_because == "interrupted" and not trained.history:
             raise KeyboardInterrupt
+        self.callbacks.end(vars(trained))
         generative, recognition = learner.models(trained.state)
         record = TrainingRecord(
             trained.history,
@@ -224,7 +229,8 @@ class Fitting:
         annealing = ANNEALING.steps if can_anneal(self.arguments, self._design(latent_dim).kind) else 0
         second = replace(self, arguments=self.arguments.replaced(kl_annealing=annealing))
         start = second._start(latent_dim, feed, init=init, linear=False, prior_form=form)
-        options = {"max_epochs": budget.max_epochs, "progress": self.progress}
+        options = {"max_epochs": budget.max_epochs, "progress": self.progress, "callback": self.callbacks.epoch}
+        self.callbacks.start(num_rows=feed.num_rows, max_epochs=budget.max_epochs, run=2)
         options["patience"] = budget.patience._replace(warm_up=annealing)
         again = train_on(start.learner, start.state, feed, key=jax.random.fold_in(self.keys.train, 1), **options)
         is_better = trained.best_bound is None or (again.best_bound or -np.inf) > trained.best_bound

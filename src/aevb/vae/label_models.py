@@ -16,7 +16,7 @@ from aevb.settings import SETTINGS
 from aevb.vae.estimator import VAE
 from aevb.vae.feature_rows import Features, features_data, with_linear_classifier
 from aevb.vae.label_rows import LabeledRows
-from aevb.vae.learning import Saving, Task, learn
+from aevb.vae.learning import Task, Watch, learn
 
 
 class LabelModelFit(NamedTuple):
@@ -28,14 +28,14 @@ class LabelModelFit(NamedTuple):
     features: VAE | None = None  # whose codes were learned from
 
 
-def fit_m2(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any, saving: Saving) -> LabelModelFit:
+def fit_m2(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any, watch: Watch) -> LabelModelFit:
     """Learn M2 of rows."""
-    return _fit_m2(classifier, rows, labeled, saving, open_training_data, classifier.likelihood)
+    return _fit_m2(classifier, rows, labeled, watch, open_training_data, classifier.likelihood)
 
 
-def fit_m1(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any, saving: Saving) -> LabelModelFit:
+def fit_m1(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any, watch: Watch) -> LabelModelFit:
     """Learn a model of rows without labels, and a linear classifier of its codes."""
-    vae = _fitted_features(classifier, rows, sample_weight, saving)
+    vae = _fitted_features(classifier, rows, sample_weight, watch)
     X, known = vae._check_new_data(levels_of(rows)), labeled.is_known
     format, places = labeled.given.format, labeled.given.rows[known, 0]
     model = with_linear_classifier(vae.model_, X[known], places, len(format.columns[0].levels))
@@ -45,22 +45,22 @@ def fit_m1(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any,
     return LabelModelFit(model, state.optimizer_state)
 
 
-def fit_both(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any, saving: Saving) -> LabelModelFit:
+def fit_both(classifier: Any, rows: Any, labeled: LabeledRows, sample_weight: Any, watch: Watch) -> LabelModelFit:
     """Learn a model of rows without labels, and M2 of its codes."""
-    vae = _fitted_features(classifier, rows, sample_weight, saving)
+    vae = _fitted_features(classifier, rows, sample_weight, watch)
     features = Features.of(vae.model_, vae._check_new_data(levels_of(rows)))
     codes = features.active(vae.model_)
     features = features.at(codes)
     # Each model of features has its own run of M2: a run that resumes with more epochs has other features.
-    folder = f"labels-{checksum(list(features), '')[:16]}" if saving.folder is not None else ""
-    fit = _fit_m2(classifier, features, labeled, _inside(saving, folder), features_data, "gaussian")
+    folder = f"labels-{checksum(list(features), '')[:16]}" if watch.folder is not None else ""
+    fit = _fit_m2(classifier, features, labeled, _inside(watch, folder), features_data, "gaussian")
     return fit._replace(model=replace(fit.model, features=vae.model_, codes=codes), features=vae)
 
 
 FITS: dict[str, Callable[..., LabelModelFit]] = {"m1": fit_m1, "m2": fit_m2, "m1+m2": fit_both}
 
 
-def _fit_m2(classifier, rows, labeled, saving, open_data, likelihood):
+def _fit_m2(classifier, rows, labeled, watch, open_data, likelihood):
     arguments = classifier._arguments()
 
     def task(key):
@@ -77,17 +77,17 @@ def _fit_m2(classifier, rows, labeled, saving, open_data, likelihood):
         data = data._replace(feed=labeled.held_out_of(data.feed))
         return Task(data, labeled.given.format, labeled.label_weights, data.table)
 
-    learned = learn(classifier, arguments, task, saving)
+    learned = learn(classifier, arguments, task, watch)
     return LabelModelFit(learned.model, learned.trained.state.optimizer_state, learned.error)
 
 
-def _fitted_features(classifier, rows, sample_weight, saving) -> VAE:
+def _fitted_features(classifier, rows, sample_weight, watch) -> VAE:
     """Return the `VAE` of features: the one that is given, if it has been fitted; else it is fitted."""
     if hasattr(classifier.features, "model_"):
         return classifier.features
-    folder, seconds = _inside(saving, "features")
-    vae = new_features(classifier)
-    return vae.fit(rows, sample_weight=sample_weight, checkpoint=folder, checkpoint_seconds=seconds)
+    folder, seconds, callbacks = _inside(watch, "features")
+    saving = {"checkpoint": folder, "checkpoint_seconds": seconds}
+    return new_features(classifier).fit(rows, sample_weight=sample_weight, callbacks=callbacks.given, **saving)
 
 
 def new_features(classifier: Any) -> VAE:
@@ -110,5 +110,5 @@ def learn_features(classifier: Any, X: Any) -> tuple[VAE, Any]:
     return vae, Features.of(vae.model_, X).at(codes).drawn(vae.model_.seed + len(vae.history_))
 
 
-def _inside(saving, name):
-    return saving if saving.folder is None else saving._replace(folder=Path(saving.folder) / name)
+def _inside(watch, name):
+    return watch if watch.folder is None else watch._replace(folder=Path(watch.folder) / name)

@@ -1,11 +1,13 @@
 """From the data that an estimator has read to a fitted model: what `fit` of all estimators has in common."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from jax import Array
 
+from aevb.callbacks import NO_CALLBACKS, Callbacks
 from aevb.data.frames import TableFormat
 from aevb.data.image_arrays import augmented
 from aevb.data.training_data import TrainingData
@@ -16,7 +18,7 @@ from aevb.learners import learner_kind
 from aevb.settings import Arguments
 from aevb.training import Resident, Trained
 from aevb.vae.checkpoints import checkpoints_for
-from aevb.vae.checks import check_feed, check_held_out
+from aevb.vae.checks import check_checkpoint, check_feed, check_held_out
 from aevb.vae.fitting import Fitting, Keys, format_of, show_columns
 
 NAME_ITS_KIND = (
@@ -35,11 +37,18 @@ class Task(NamedTuple):
     columns: TableFormat | None = None  # of X, if it is a table
 
 
-class Saving(NamedTuple):
-    """Where a run is saved, and how often."""
+class Watch(NamedTuple):
+    """Where a run is saved, how often, and what is called during it."""
 
     folder: Any = None
     seconds: float = 60.0
+    callbacks: Callbacks = NO_CALLBACKS
+
+    @classmethod
+    def of(cls, folder: Any, seconds: Any, callbacks: Any) -> "Watch":
+        """Return what a user asked for, after checking it."""
+        check_checkpoint(folder, seconds)
+        return cls(folder, seconds, Callbacks(callbacks))
 
 
 class Learned(NamedTuple):
@@ -58,7 +67,7 @@ class Learned(NamedTuple):
         return error
 
 
-def learn(estimator: Any, arguments: Arguments, task: Callable[[Callable[[], Array]], Task], saving: Saving) -> Learned:
+def learn(estimator: Any, arguments: Arguments, task: Callable[[Callable[[], Array]], Task], watch: Watch) -> Learned:
     """Learn a model.
 
     Args:
@@ -66,7 +75,7 @@ def learn(estimator: Any, arguments: Arguments, task: Callable[[Callable[[], Arr
         arguments: Its arguments, or those of this run.
         task: Function of the one that returns the key for choosing held-out rows; it returns what is to be learned.
             Making a key compiles a program, so it is made only after the data have been checked.
-        saving: Where the run is saved.
+        watch: Where the run is saved, and what is called during it.
 
     Raises:
         KeyboardInterrupt: It was interrupted before there was anything to keep.
@@ -79,11 +88,12 @@ def learn(estimator: Any, arguments: Arguments, task: Callable[[Callable[[], Arr
         learner_kind(arguments.learner, arguments.amortized), data.feed.num_rows, isinstance(data.feed, Resident)
     )
     check_held_out(arguments, data.feed)
-    checkpoints = checkpoints_for(arguments, data.feed, *saving)
+    checkpoints = checkpoints_for(arguments, data.feed, watch.folder, watch.seconds)
     progress = estimator._shows_progress
     if columns is not None and (columns.container != "numpy" or columns is data.table or columns.left_out):
         show_columns(columns, progress, NAME_ITS_KIND if columns is data.table else CONVERT_IT)
     format = data.table or format_of(estimator, data.reading, data.units)
     fitting = Fitting(arguments, data, format, seed(), keys(), progress, given, weights)
-    model, trained = fitting.run(checkpoints)
+    with watch.callbacks.about(type(estimator).__name__, vars(arguments)) as callbacks:
+        model, trained = replace(fitting, callbacks=callbacks).run(checkpoints)
     return Learned(model, trained, data)

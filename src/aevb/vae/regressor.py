@@ -21,10 +21,10 @@ from aevb.fitted import likelihoods, prediction
 from aevb.fitted.model import FittedModel
 from aevb.models import Datapoint
 from aevb.settings import REGRESSOR_SETTINGS, with_arguments
-from aevb.vae.checks import check_checkpoint, check_settings
+from aevb.vae.checks import check_settings
 from aevb.vae.conventions import unchanged_on_error
 from aevb.vae.inputs import InputMethods
-from aevb.vae.learning import Saving, Task, learn
+from aevb.vae.learning import Task, Watch, learn
 from aevb.vae.streaming import Stream, continued, learn_batch
 
 
@@ -97,7 +97,7 @@ class VAERegressor(RegressorMixin, InputMethods):
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None, *, checkpoint=None, checkpoint_seconds=60.0):
+    def fit(self, X, y, sample_weight=None, *, checkpoint=None, checkpoint_seconds=60.0, callbacks=None):
         """Fit the model to the rows of X and their targets y.
 
         Args:
@@ -107,14 +107,15 @@ class VAERegressor(RegressorMixin, InputMethods):
             sample_weight: (N,), weights of the rows, at least 0; None if they are equal.
             checkpoint: A folder in which the run is saved during training, see :meth:`aevb.VAE.fit`.
             checkpoint_seconds: Time between two saves.
+            callbacks: What is called during training, see :mod:`aevb.callbacks`.
 
         Returns:
             self.
         """
-        check_checkpoint(checkpoint, checkpoint_seconds)
-        return self._fit(X, y, sample_weight, self._arguments(), Saving(checkpoint, checkpoint_seconds))
+        watch = Watch.of(checkpoint, checkpoint_seconds, callbacks)
+        return self._fit(X, y, sample_weight, self._arguments(), watch)
 
-    def _fit(self, X, y, sample_weight, arguments, saving):
+    def _fit(self, X, y, sample_weight, arguments, watch):
         self._check_parameters()
 
         def task(key):
@@ -137,7 +138,7 @@ class VAERegressor(RegressorMixin, InputMethods):
             return Task(table_data(targets, rows, request, key), inputs, columns=inputs)
 
         with unchanged_on_error(self):
-            learned = learn(self, arguments, task, saving)
+            learned = learn(self, arguments, task, watch)
         self._keep(learned.model, learned.trained.state.optimizer_state, Stream())
         if (error := learned.error) is not None:
             raise error
@@ -158,7 +159,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         self._check_parameters()
         if not self.__sklearn_is_fitted__():
             once = self._arguments().replaced(max_epochs=1, validation_fraction=0)
-            return self._fit(X, y, None, once, Saving())
+            return self._fit(X, y, None, once, Watch())
         given = self._read_inputs(X)
         rows = self._read_targets(y, len(given))
         is_known = ~np.isnan(rows).all(axis=1)

@@ -12,10 +12,10 @@ from aevb.fitted import FittedModel
 from aevb.fitted.model import seed_of
 from aevb.fitted.sequence_design import given_sizes
 from aevb.settings import SEQUENCE_SETTINGS, with_arguments
-from aevb.vae.checks import check_checkpoint, check_settings
+from aevb.vae.checks import check_settings
 from aevb.vae.conventions import unchanged_on_error
 from aevb.vae.fitting import show_columns
-from aevb.vae.learning import NAME_ITS_KIND
+from aevb.vae.learning import NAME_ITS_KIND, Watch
 from aevb.vae.sequence_fitting import TrainingSequences, fit_sequences, learn_more
 from aevb.vae.sequence_tasks import SequenceTasks
 
@@ -120,6 +120,7 @@ class SequenceVAE(SequenceTasks):
         validation_data=None,
         checkpoint=None,
         checkpoint_seconds=60.0,
+        callbacks=None,
     ):
         """Fit the model.
 
@@ -134,11 +135,12 @@ class SequenceVAE(SequenceTasks):
                 or a dictionary of these arguments, ``{"sequences": ..., "times": ...}``.
             checkpoint: A folder in which the run is saved during training, see :meth:`aevb.VAE.fit`.
             checkpoint_seconds: Time between two saves.
+            callbacks: What is called during training, see :mod:`aevb.callbacks`.
 
         Returns:
             self.
         """
-        check_checkpoint(checkpoint, checkpoint_seconds)
+        watch = Watch.of(checkpoint, checkpoint_seconds, callbacks)
         self._check_parameters()
         with unchanged_on_error(self):
             found = read_sequences(sequences, lengths, times)
@@ -153,7 +155,7 @@ class SequenceVAE(SequenceTasks):
             format = replace(format, autoregressive=self.autoregressive)
             encoded = format.encode(found, controls, covariates)
             data = TrainingSequences(format, encoded, _held_out(validation_data, format))
-            run = seed_of(self.random_state), self._shows_progress, (checkpoint, checkpoint_seconds)
+            run = seed_of(self.random_state), self._shows_progress, watch
             model, trained = fit_sequences(super()._arguments(), data, *run)
         self._keep(model, trained.state.optimizer_state)
         if trained.error is not None:

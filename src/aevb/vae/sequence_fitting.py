@@ -25,6 +25,7 @@ from aevb.training.checkpoint import Checkpoints
 from aevb.training.evaluation import Batches, SeveralBatches
 from aevb.vae.checkpoints import checkpoints_for, notes_of
 from aevb.vae.fitting import Keys
+from aevb.vae.learning import Watch
 
 BATCH_SIZES = 16, 64  # smallest and largest
 JUDGED_AT_ONCE, STEPS_JUDGED_AT_ONCE = 16, 16_384  # held-out sequences, and their steps
@@ -43,7 +44,7 @@ class TrainingSequences(NamedTuple):
 
 
 def fit_sequences(
-    arguments: Arguments, data: TrainingSequences, seed: int, progress: bool, saving: tuple
+    arguments: Arguments, data: TrainingSequences, seed: int, progress: bool, watch: Watch
 ) -> tuple[FittedModel, Trained]:
     """Train, and return the model and what happened.
 
@@ -52,7 +53,7 @@ def fit_sequences(
         data: The sequences.
         seed: Of the run.
         progress: Whether to show a progress bar.
-        saving: Folder of the checkpoints, or None, and seconds between two of them.
+        watch: Where the run is saved, and what is called during it.
 
     Raises:
         KeyboardInterrupt: It was interrupted before there was anything to keep.
@@ -61,7 +62,7 @@ def fit_sequences(
     data = data._replace(encoded=_informative(data.encoded))
     arguments = sized(arguments, data.encoded, data.format.model_columns)
     feed = sequence_feed(arguments, data, keys)
-    checkpoints = checkpoints_for(arguments, feed, *saving)
+    checkpoints = checkpoints_for(arguments, feed, watch.folder, watch.seconds)
     budget = _budget(arguments, feed, checkpoints)
     feed = replace(feed, epochs_per_row=budget.epochs_per_row)
     if checkpoints is not None:
@@ -75,8 +76,11 @@ def fit_sequences(
         rate = choose_step_size(learner, state, source, numbers, key=keys.choice, batch_size=feed.batch_size)
         state = state._replace(learning_rate=jnp.asarray(rate))
     options: dict[str, Any] = {"max_epochs": budget.max_epochs, "patience": budget.patience}
-    options |= {"progress": progress, "checkpoints": checkpoints}
-    trained = train_on(learner, state, feed, key=keys.train, **options)
+    options |= {"progress": progress, "checkpoints": checkpoints, "callback": watch.callbacks.epoch}
+    with watch.callbacks.about("SequenceVAE", vars(arguments)) as callbacks:
+        callbacks.start(num_rows=feed.num_rows, max_epochs=budget.max_epochs)
+        trained = train_on(learner, state, feed, key=keys.train, **options)
+        callbacks.end(vars(trained))
     if trained.stopped_because == "interrupted" and not trained.history:
         raise KeyboardInterrupt
     record = TrainingRecord(
