@@ -1,0 +1,128 @@
+"""What is exported computes what the model computes, for batches of any size."""
+
+import json
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from aevb import VAE, load
+from aevb.cli import run
+from aevb.export import exported_functions, read_stablehlo, to_onnx, write_stablehlo
+from aevb.export.functions import Exported, check_exportable
+from aevb.export.hub import model_card
+
+RNG = np.random.default_rng(0)
+SMALL = {"latent_dim": 2, "hidden": (5,), "max_epochs": 2, "optimizer": "sgd", "progress": False}
+
+
+@pytest.fixture(scope="module")
+def vae():
+    """A model of real numbers with units, whose networks see standardized columns."""
+    return VAE(**SMALL, likelihood="gaussian").fit(RNG.normal(size=(100, 6)) * 3 + 1)
+
+
+@pytest.mark.thorough
+def test_stablehlo_gives_the_same_numbers(vae, tmp_path):
+    files = write_stablehlo(vae.model_, tmp_path)
+    assert {path.name for path in files} == {
+        "encoder.stablehlo", "encoder.mlir", "decoder.stablehlo", "decoder.mlir", "export.json",
+    }  # fmt: skip
+    encode, decode = (jax.jit(read_stablehlo(tmp_path / f"{name}.stablehlo")) for name in ("encoder", "decoder"))
+    for n in (1, 7):
+        x = RNG.normal(size=(n, 6)).astype(np.float32)
+        mean, std = encode(x)
+        q = vae.posterior(x)
+        np.testing.assert_allclose(mean, q.mean, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(std, np.sqrt(q.variance), rtol=1e-5)
+        np.testing.assert_allclose(decode(mean)[0], vae.inverse_transform(mean), rtol=1e-5, atol=1e-5)
+    facts = json.loads((tmp_path / "export.json").read_text())
+    assert (facts["columns"], facts["latent_dim"], facts["likelihood"]) == (6, 2, "gaussian")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("likelihood", "activation"),
+    [("bernoulli", "gelu"), ("gaussian", "tanh"), ("sigmoid-gaussian", "relu"), ("gaussian", "softplus")],
+)
+def test_onnx_gives_the_same_numbers(likelihood, activation):
+    """In onnxruntime, with the tolerance of float32: the order of sums differs."""
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    X = (RNG.random((100, 6)) > 0.5) * 1.0 if likelihood == "bernoulli" else RNG.random((100, 6))
+    vae = VAE(**SMALL | {"hidden": (5, 4)}, likelihood=likelihood, activation=activation).fit(X)
+    x = X[:3].astype(np.float32)
+    encoder, decoder = (runtime.InferenceSession(to_onnx(each)) for each in exported_functions(vae.model_))
+    mean, std = encoder.run(None, {"x": x})
+    np.testing.assert_allclose(mean, vae.transform(x), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(std, np.sqrt(vae.posterior(x).variance), rtol=1e-4)
+    (found,) = decoder.run(None, {"z": mean})
+    np.testing.assert_allclose(found, vae.inverse_transform(mean), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_an_operation_without_a_rule_is_named():
+    pytest.importorskip("onnx")
+    odd = Exported("odd", lambda x: (jnp.cumsum(x, axis=1),), 3, "x", ("y",))
+    with pytest.raises(ValueError, match="'cumsum'"):
+        to_onnx(odd)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"is_table": True}, "table"),
+        ({"given": object()}, "labels"),
+        ({"recognition": None}, "no encoder"),
+        ({"arguments": SimpleNamespace(levels=(3, 2))}, "levels"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(vae, change, reason):
+    model = vae.model_
+    names = ("learner", "recognition", "is_table", "given", "arguments", "likelihood")
+    with pytest.raises(ValueError, match=reason):
+        check_exportable(SimpleNamespace(**{name: getattr(model, name) for name in names} | change))
+
+
+METRICS = {
+    "held_out_lower_bound": {"value": -12.5, "std_error": 0.25, "split": "test: 10 of 100 rows", "estimator": "sgvb-b"},
+    "epochs": 2,
+    "warnings": ["few rows"],
+}
+
+
+@pytest.mark.thorough
+def test_a_model_card_has_the_numbers_of_the_run(vae):
+    card = model_card("wine", vae.model_, "VAE", METRICS)
+    head = dict(line.split(": ", 1) for line in card.split("---\n")[1].splitlines())
+    (result,) = json.loads(head["model-index"])[0]["results"]
+    assert [(m["type"], m["value"]) for m in result["metrics"]] == [("held_out_lower_bound", -12.5)]
+    assert "| held out lower bound | -12.5 ± 0.25 | sgvb-b; test: 10 of 100 rows |" in card
+    assert "- Warning: few rows" in card
+    assert "p(x\\|z)" in card
+
+
+@pytest.mark.thorough
+def test_the_command_writes_a_folder_for_the_hub(vae, tmp_path, capsys):
+    folder = tmp_path / "wine"
+    folder.mkdir()
+    (folder / "config.toml").write_text('[data]\nsource = "wine.csv"\n')
+    vae.save(folder / "model")
+    assert run(["export", str(folder), "--format", "huggingface"]) == 2
+    assert "aevb report" in capsys.readouterr().err
+    assert not (folder / "export-huggingface").exists()
+    (folder / "metrics.json").write_text(json.dumps(METRICS))
+    assert run(["export", str(folder), "--format", "huggingface"]) == 0
+    written = folder / "export-huggingface"
+    assert "config.toml" not in {path.name for path in written.iterdir()}
+    assert "# wine" in (written / "README.md").read_text()
+    X = RNG.normal(size=(4, 6))
+    np.testing.assert_array_equal(load(written / "model").transform(X), vae.transform(X))
+    capsys.readouterr()
+    assert run(["export", str(folder), "--format", "huggingface"]) == 2
+    assert "not an empty folder" in capsys.readouterr().err
+    assert run(["export", str(folder), "--output", str(tmp_path / "hlo"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["files"]) == 5
