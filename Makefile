@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-thorough test-slow mutants check check-page bench docs clean
+.PHONY: help demo test test-thorough test-slow mutants check check-page bench docs wheel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench: $(VENV)/.installed-test ## run the benchmarks
 docs: $(VENV)/.installed-docs ## build the documentation
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "Wrote docs/_build/html/index.html"
+
+wheel-test: $(VENV)/.installed-release ## build wheel and sdist, and try them in new environments
+	@$(BIN)/python tools/try_wheel.py
 
 clean: ## remove .venv, caches and built files, but not runs/
 	rm -rf $(VENV) .cache .hypothesis .pytest_cache .ruff_cache dist docs/_build

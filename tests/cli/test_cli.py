@@ -59,15 +59,6 @@ def test_families_refuses_a_picture_it_cannot_write(report, tmp_path, name, reas
     assert (tmp_path / "file").read_text() == "kept"
 
 
-def test_families_without_matplotlib(report, tmp_path):
-    def draw_families(path):
-        raise ModuleNotFoundError(name="matplotlib")
-
-    report.draw_families = draw_families
-    with pytest.raises(InputError, match=r"aevb\[demo\]"):
-        families(output=tmp_path / "picture.png")
-
-
 def test_a_spinner_is_shown_only_after_a_delay(monkeypatch):
     events, started = [], threading.Event()
     monkeypatch.setattr("rich.status.Status.start", lambda self: events.append("start") or started.set())

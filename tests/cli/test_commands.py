@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -421,6 +422,28 @@ def test_doctor(capsys):
     out = capsys.readouterr().out
     for said in ("python", "jax", "devices", "cores", "data folders", "No problems found"):
         assert said in out
+
+
+@pytest.mark.thorough
+def test_doctor_tells_which_extra_a_missing_feature_needs(capsys, monkeypatch):
+    """Each extra that it names is one of pyproject.toml, and installs that package."""
+    from aevb.cli import doctor
+
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    for package, (extra, _) in doctor.OPTIONAL.items():
+        assert any(line.startswith(package) for line in extras["optional-dependencies"][extra])
+
+    def version(name):
+        if name == "pyarrow":
+            raise doctor.PackageNotFoundError
+        return "1.0"
+
+    monkeypatch.setattr(doctor, "version", version)
+    assert run(["doctor", "--json"]) == 0
+    (missing,) = json.loads(capsys.readouterr().out)["missing"]
+    assert (missing["for"], missing["install"]) == ("Parquet files", "pip install 'aevb[parquet]'")
+    assert run(["doctor"]) == 0
+    assert "Parquet files  pip install 'aevb[parquet]'" in capsys.readouterr().out
 
 
 def test_every_command_has_help(capsys):

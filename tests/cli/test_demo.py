@@ -11,7 +11,7 @@ from aevb import load
 from aevb.cli import run
 from aevb.data import load_dataset
 
-demo_module, learn_module = sys.modules["aevb.cli.demo"], sys.modules["aevb.cli.learn"]
+demo_module = sys.modules["aevb.cli.demo"]
 PICTURES = {"manifold", "latent", "reconstructions", "samples", "nearest", "learning_curve"}
 FILES = {"config.toml", "model", "history.csv", "metrics.json", "report.html", "explorer.html"}
 FILES |= {f"{name}.{ending}" for name in PICTURES for ending in ("png", "svg")}
@@ -91,10 +91,3 @@ def test_a_folder_that_cannot_be_created_is_refused_before_any_work(tmp_path, mo
     assert run(["demo", "--output", str(file), "--data", "digits"]) == 2
     assert "cannot write there" in capsys.readouterr().err
     assert file.read_text() == "kept"
-
-
-def test_without_matplotlib(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(learn_module, "find_spec", lambda name: None)
-    assert run(["demo", "--output", str(tmp_path / "demo")]) == 2
-    assert "aevb[demo]" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ ROOT = Path(aevb.__file__).parent
 # From the bottom to the top; packages on one line do not import each other.
 LAYERS = [
     ["errors"],
-    ["arguments", "arrays", "files", "matrices", "memory", "parallel", "settings"],
+    ["arguments", "arrays", "callbacks", "files", "html", "matrices", "memory", "parallel", "settings"],
     ["distributed"],
     ["distributions"],
     ["networks"],
@@ -24,7 +24,7 @@ LAYERS = [
     ["fitted"],  # what tasks, files, reports and pages are functions of
     ["data"],
     ["runs", "persistence"],
-    ["explorer"],
+    ["explorer", "export"],
     ["report"],
     ["posterior", "vae"],
     ["experiments"],  # above the report, whose canvas draws their figures

@@ -39,11 +39,12 @@ _COMMANDS = {
     "anomalies": ("aevb.cli.anomalies:anomalies", "Rank data by how unlikely they are under a model."),
     "evaluate": ("aevb.cli.evaluate:evaluate", "Estimate log p(x) of data, with error bars."),
     "explore": ("aevb.cli.explore:explore", "Create an interactive page of a model, and open it in the browser."),
+    "export": ("aevb.cli.export:export", "Write encoder and decoder for other programs, or a folder for a model hub."),
     "plot": ("aevb.cli.report:plot", "Redraw the pictures of a run."),
     "report": ("aevb.cli.report:report", "Rewrite the report of a run."),
     "reproduce": ("aevb.cli.reproduce:reproduce", "Reproduce the figures and claims of the paper."),
     "data": ("aevb.cli.data:data", "List and download data sets."),
-    "doctor": ("aevb.cli.doctor:doctor", "Print what is installed, for a bug report."),
+    "doctor": ("aevb.cli.doctor:doctor", "Print what is installed, and what is missing for which feature."),
     "families": ("aevb.cli.families:families", "Draw the reparameterized families."),
 }
 _OTHER_NAMES = {"inpaint": ("impute",)}

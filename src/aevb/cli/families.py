@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from aevb.cli.console import InputError
 from aevb.cli.output import check_output
 from aevb.cli.waiting import waiting
 
@@ -14,13 +13,8 @@ def families(*, output: Path = Path("runs/families.png")) -> None:
         output: Picture to write, a .png file; its folder is created if necessary.
     """
     check_output(output, ".png")
-    try:
-        with waiting("Drawing the reparameterized families"):
-            from aevb.report.families import draw_families
+    with waiting("Drawing the reparameterized families"):
+        from aevb.report.families import draw_families
 
-            path = draw_families(output)
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise InputError("aevb families needs Matplotlib: pip install 'aevb[demo]'") from None
+        path = draw_families(output)
     print(f"Wrote {path}")

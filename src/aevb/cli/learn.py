@@ -4,7 +4,6 @@ import tempfile
 import time
 import warnings
 from contextlib import nullcontext, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -72,8 +71,6 @@ def learn(
     """
     (checkpoint_every, resumes), start = keeping, time.perf_counter()
     check_folder(output, "output folder")
-    if find_spec("matplotlib") is None:
-        raise InputError("The report needs Matplotlib: pip install 'aevb[demo]'")
     with waiting("Loading JAX and the data"), console.notes():
         import aevb
         from aevb.cli.data import load_data

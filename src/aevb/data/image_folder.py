@@ -57,7 +57,7 @@ def read_images(folder: Path, options: PictureOptions = AS_THEY_ARE) -> ImageRow
     try:
         import PIL.Image  # noqa: F401
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{folder}: reading pictures needs Pillow: pip install 'aevb[demo]'") from error
+        raise ModuleNotFoundError(f"{folder}: reading pictures needs Pillow: pip install pillow") from error
 
     files = image_files(folder)
     if not files:
