@@ -15,6 +15,7 @@ from aevb.estimators import LabelWeights
 from aevb.fitted import FittedModel
 from aevb.fitted.model import seed_of
 from aevb.learners import learner_kind
+from aevb.parallel import group
 from aevb.settings import Arguments
 from aevb.training import Resident, Trained
 from aevb.vae.checkpoints import checkpoints_for
@@ -46,9 +47,10 @@ class Watch(NamedTuple):
 
     @classmethod
     def of(cls, folder: Any, seconds: Any, callbacks: Any) -> "Watch":
-        """Return what a user asked for, after checking it."""
+        """Return what a user asked for, after checking it; of several processes the first one calls the callbacks."""
         check_checkpoint(folder, seconds)
-        return cls(folder, seconds, Callbacks(callbacks))
+        checked = Callbacks(callbacks)
+        return cls(folder, seconds, checked if group().is_first else NO_CALLBACKS)
 
 
 class Learned(NamedTuple):
