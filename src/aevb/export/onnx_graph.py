@@ -84,7 +84,8 @@ class _Graph:
 
     def name(self, variable) -> str:
         if isinstance(variable, Literal):
-            return self.constant(np.asarray(variable.val, variable.aval.dtype))
+            aval: Any = variable.aval
+            return self.constant(np.asarray(variable.val, aval.dtype))
         return self.names[variable]
 
     def constant(self, value: np.ndarray) -> str:

@@ -25,10 +25,10 @@ def write_stablehlo(model: FittedModel, folder: Path) -> list[Path]:
         The files written.
     """
     found = []
-    for name, function, *_, shape in ((*each, each.shape()) for each in exported_functions(model)):
-        exported = export.export(jax.jit(function), platforms=PLATFORMS)(shape)
-        found.append(_write(folder / f"{name}.stablehlo", bytes(exported.serialize())))
-        found.append(_write(folder / f"{name}.mlir", exported.mlir_module().encode()))
+    for each in exported_functions(model):
+        exported = export.export(jax.jit(each.function), platforms=PLATFORMS)(each.shape())
+        found.append(_write(folder / f"{each.name}.stablehlo", bytes(exported.serialize())))
+        found.append(_write(folder / f"{each.name}.mlir", exported.mlir_module().encode()))
     return [*found, _write(folder / "export.json", json.dumps(facts_of(model), indent=2).encode())]
 
 
