@@ -106,6 +106,15 @@ def why_not_writable(folder) -> str | None:
     return None if os.access(nearest, os.W_OK) else f"no permission to write to {nearest}"
 
 
+def cache_folder() -> Path:
+    """Return the folder for what can be had again: ``AEVB_CACHE``, or the cache folder of this system."""
+    if named := os.environ.get("AEVB_CACHE"):
+        return Path(named)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("aevb", appauthor=False, opinion=False)
+
+
 def digest(data: bytes, kind: str = "sha256") -> str:
     """Return a hash of some bytes in hexadecimal."""
     return hashlib.new(kind, data, usedforsecurity=False).hexdigest()

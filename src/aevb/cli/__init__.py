@@ -13,6 +13,7 @@ import cyclopts
 from aevb import __version__
 from aevb.cli.console import Console, is_about_input
 from aevb.cli.interruptions import end_as_by_ctrl_c, silence
+from aevb.cli.programs import keep_programs
 
 app = cyclopts.App(
     name="aevb",
@@ -55,6 +56,7 @@ for _name, (_path, _help) in _COMMANDS.items():
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
     end_as_by_ctrl_c()
+    keep_programs()
     code = run(arguments)
     is_one_of_several = "aevb.distributed" in sys.modules and _leave(code)
     if (

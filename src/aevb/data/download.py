@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aevb.data.tables import DataFileError
-from aevb.files import digest, written_whole
+from aevb.files import cache_folder, digest, written_whole
 
 _BLOCK = 2**18
 _TIMEOUT = 30  # seconds without a byte
@@ -42,15 +42,6 @@ def data_folders() -> list[Path]:
     """Return the folders that are searched for data sets: ``AEVB_DATA``, if it is set, and the cache."""
     named = os.environ.get("AEVB_DATA")
     return [*([Path(named)] if named else []), cache_folder()]
-
-
-def cache_folder() -> Path:
-    """Return the folder for downloads: ``AEVB_CACHE``, or the cache folder of this system."""
-    if named := os.environ.get("AEVB_CACHE"):
-        return Path(named)
-    from platformdirs import user_cache_path
-
-    return user_cache_path("aevb", appauthor=False, opinion=False)
 
 
 def writable_folder(name: str) -> Path:
