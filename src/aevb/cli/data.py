@@ -1,5 +1,6 @@
 """`aevb data`: list and download data sets."""
 
+from dataclasses import replace
 from typing import Any
 
 import cyclopts
@@ -84,15 +85,18 @@ def load_data(settings: Any, likelihood: Any) -> Any:
         settings: `DataSettings`, `SeriesSettings` or `TargetSettings`.
         likelihood: Of the model.
     """
+    from aevb.data.remote import is_url, local_copy
     from aevb.data.run_data import prepare
     from aevb.data.series import SeriesSettings, prepare_series
     from aevb.data.target import TargetSettings, prepare_target
 
-    if isinstance(settings, TargetSettings):
-        return prepare_target(settings)
-    if isinstance(settings, SeriesSettings):
-        return prepare_series(settings)
     with downloads() as report:
+        if is_url(settings.source):
+            settings = replace(settings, source=str(local_copy(settings.source, report)))
+        if isinstance(settings, TargetSettings):
+            return prepare_target(settings)
+        if isinstance(settings, SeriesSettings):
+            return prepare_series(settings)
         return prepare(settings, report, likelihood)
 
 

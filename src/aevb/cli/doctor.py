@@ -24,6 +24,7 @@ OPTIONAL = {
     "mlflow-skinny": ("mlflow", "aevb.callbacks.MLflow; the whole of MLflow serves too"),
     "onnx": ("onnx", "aevb export RUN --format onnx"),
     "arviz": ("arviz", "to_arviz(): posteriors and log-likelihoods as InferenceData"),
+    "fsspec": ("remote", "data at URLs, such as https:// and s3://"),
 }
 _VARIABLES = ("AEVB_DATA", "AEVB_CACHE", "JAX_PLATFORMS", "JAX_ENABLE_X64", "XLA_FLAGS", "OMP_NUM_THREADS")
 

@@ -63,7 +63,8 @@ def fit(
 
     Args:
         data: Name of a data set (see `aevb data list`), or a .npy, .npz, .csv or .parquet file, or a folder of such
-            files or of pictures. Tables may have columns of text, numbers and dates, and missing entries.
+            files or of pictures. Tables may have columns of text, numbers and dates, and missing entries. A URL of such
+            a file or folder, as s3:// or https://, is copied to the cache first (pip install 'aevb[remote]').
         binarization: How grey levels are used: as they are (grey), drawn once as 0 or 1 (static), drawn again in each
             epoch (dynamic), or compared with 0.5 (threshold).
         test_fraction: Share of the rows held out for evaluation (0.1); a published split takes precedence.

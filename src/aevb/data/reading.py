@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from aevb.data.checks import are_constant, check_columns_vary, check_rows
 from aevb.data.image_arrays import flat_images
 from aevb.data.kinds import are_grey_levels, choose_likelihood, discrete_columns, sample_rows
+from aevb.data.remote import nearby
 from aevb.data.table import blocks
 from aevb.data.tables import open_tables
 from aevb.matrices import read_array
@@ -68,7 +69,7 @@ def _models_counts(estimator):
 
 def read_path(path) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """Return all rows of a data file or folder, and the column names."""
-    tables = open_tables(path)
+    tables = open_tables(nearby(path))
     return np.concatenate([block.copy() for _, _, block in blocks(tables)]), tables[0].columns
 
 

@@ -165,9 +165,9 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         """Fit the model to the rows of X.
 
         Args:
-            X: (N, D), numbers; bytes (uint8) that are grey levels are read as k/255. Or the path of a `.npy`, `.npz`,
-                `.csv` or `.parquet` file, or of a folder of them or of pictures; files too large for memory, and large
-                memory maps, are read in pieces. Or grey levels from which each epoch makes new binary draws,
+            X: (N, D), numbers; bytes (uint8) that are grey levels are read as k/255. Or the path or URL of a `.npy`,
+                `.npz`, `.csv` or `.parquet` file, or of a folder of them or of pictures; files too large for memory,
+                and large memory maps, are read in pieces. Or grey levels from which each epoch makes new binary draws,
                 ``aevb.data.binarize(X, "dynamic")``. Or, with ``likelihood="multinomial"``, a SciPy sparse matrix
                 of counts, which is never made dense as a whole. Or an object that yields batches (n, D): an iterator,
                 which is used once, or an iterable or a function that returns an iterator, for up to `max_epochs`
