@@ -91,6 +91,14 @@ class Share(NamedTuple):
 WHOLE = Whole()
 
 
+class PeerFailedError(Exception):
+    """Another process failed while it worked together with this one; `cause` says which."""
+
+    def __init__(self, cause: Exception):
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 @final
 class Alone:
     """One process on one device."""

@@ -1,5 +1,6 @@
 """Processes that work together: what they tell each other between the steps of a run."""
 
+import re
 import signal
 import threading
 import time
@@ -15,10 +16,13 @@ from jax.sharding import Mesh
 from aevb.arrays import checksum
 from aevb.distributed.meeting import Member, PeersError
 from aevb.distributed.watch import Watch
+from aevb.parallel import PeerFailedError
 
 GOES_ON, HAS_NO_MORE, IS_INTERRUPTED, HAS_FAILED = range(4)
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 PATIENCE = 5.0  # seconds after which a second signal interrupts at once
+
+_OF_THE_NETWORK = re.compile("gloo|nccl|peer|socket|connection|unavailable|deadline", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -178,15 +182,15 @@ class Group:
             problem, self._problem = self._problem, None
             raise problem
         if HAS_FAILED in codes:
-            raise PeersError(
-                f"{self.members[codes.index(HAS_FAILED)]} failed; see its own messages. All processes end."
-            )
+            failed = self.members[codes.index(HAS_FAILED)]
+            raise PeerFailedError(PeersError(f"{failed} failed; see its own messages. All processes end."))
         if IS_INTERRUPTED in codes:
             self._interrupted = None
             raise KeyboardInterrupt
         if set(codes) != {HAS_NO_MORE}:
             empty = self.members[codes.index(HAS_NO_MORE)]
-            raise PeersError(f"{empty} has fewer batches than others. Give all processes the same data.")
+            message = f"{empty} has fewer batches than others. Give all processes the same data."
+            raise PeerFailedError(PeersError(message))
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -194,7 +198,7 @@ class Group:
         with self._busy():
             try:
                 yield
-            except jax.errors.JaxRuntimeError:
-                if self._watch is not None:
+            except (jax.errors.JaxRuntimeError, ValueError) as error:  # JAX's own type depends on the program
+                if self._watch is not None and _OF_THE_NETWORK.search(str(error)):
                     self._watch.wait_for_verdict()
                 raise

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from jax import Array, lax
 
-from aevb.parallel import group
+from aevb.parallel import PeerFailedError, group
 from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints, SaveError
 from aevb.training.chunk_steps import COMPILER_OPTIONS, chunk_steps, has_slow_loop, one_by_one
@@ -109,10 +109,10 @@ class Run:
             if self.now.samples:
                 bar.note(f"Interrupted: the model was trained on {self.now.samples:,} samples so far and is kept.")
             return Ending("interrupted")
-        except (FeedError, SaveError) as error:
+        except (FeedError, SaveError, PeerFailedError) as error:
             if not self.now.samples:
                 raise error.cause from None
-            return Ending("failed", error.cause, can_save=isinstance(error, FeedError))
+            return Ending("failed", error.cause, can_save=not isinstance(error, SaveError))
         except DivergedError as error:
             if not self.now.samples:
                 raise
