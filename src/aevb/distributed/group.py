@@ -72,7 +72,8 @@ class Group:
             if number % k == me:
                 mine.append(jax.tree.map(np.asarray, function(item)))
         longest = -(-(number + 1) // k)
-        mine += [jax.tree.map(np.asarray, function(spare))] * (longest - len(mine))  # to fill up
+        if len(mine) < longest:  # to fill up
+            mine.append(jax.tree.map(np.asarray, function(spare)))
         found = self._gathered(jax.tree.map(lambda *parts: np.stack(parts), *mine))
         return [jax.tree.map(lambda leaf, n=n: leaf[n % k, n // k], found) for n in range(number + 1)]
 
