@@ -85,7 +85,7 @@ def _check_no_secret(url):
 def _opened(url):
     """Return the file system of a URL, and its path there."""
     try:
-        import fsspec
+        import fsspec  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError:
         raise DataFileError(
             f"{url}: URLs are read by fsspec, which is not installed: pip install 'aevb[remote]'. Or download the data "
@@ -94,7 +94,7 @@ def _opened(url):
     options: dict[str, Any] = {}
     if url.startswith("http"):
         with _named(url):
-            import aiohttp
+            import aiohttp  # pyright: ignore[reportMissingImports]
 
             times = {"total": None, "sock_connect": SECONDS, "sock_read": SECONDS}
             options["client_kwargs"] = {"timeout": aiohttp.ClientTimeout(**times)}
@@ -140,6 +140,7 @@ def _copy(system, place, folder, url, report):
         known = json.loads(about.read_text())
         if known["version"] == version and known["sha256"] == _sha256(target):
             return
+    found = ""
     for attempt in range(ATTEMPTS):
         try:
             with _named(where), written_whole(target) as scratch:
