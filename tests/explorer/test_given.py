@@ -12,8 +12,9 @@ from aevb.data.frames import TableFormat
 from aevb.data.label_data import LabelData
 from aevb.estimators import sgvb_b
 from aevb.explorer import NotExplorableError, write_page
+from aevb.explorer.features import label_run_data, shown_model
 from aevb.explorer.model import check_explorable
-from aevb.fitted import FittedModel, TrainingRecord, labels, likelihoods
+from aevb.fitted import FittedModel, TrainingRecord, coding, labels, likelihoods
 from aevb.fitted.design import Design
 from aevb.models import Datapoint, MatrixFormat
 from aevb.vae.label_rows import label_format
@@ -159,16 +160,36 @@ def test_the_classifier_says_which_label_the_input_has(visit, tmp_path):
     assert [opened.value(f"app.pointY({number})[0]") for number in unknown] == expected.tolist()
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (VAERegressor(latent_dim=J, hidden=(4,)), "predicts targets"),
-        (VAEClassifier("m1", latent_dim=J, hidden=(4,)), "codes of another model"),
-    ],
-    ids=["regressor", "m1"],
-)
-def test_models_without_rows_given_y_are_refused(estimator, message):
+def features_and_codes():
+    """Return M1, and M2 of two codes of a model without labels."""
     format = label_format(np.arange(10.0), np.arange(10))
-    with pytest.raises(NotExplorableError, match=message):
-        check_explorable(model_with(estimator, format))
+    m1 = model_with(VAEClassifier("m1", latent_dim=J, hidden=(12,), progress=False), format)
+    of_codes = VAEClassifier("m1+m2", latent_dim=2, hidden=(4,), progress=False)._arguments()
+    design = Design.of(of_codes, "gaussian", MatrixFormat(2), 2, (np.zeros(2), np.ones(2)), format)
+    facts = {"likelihood": "gaussian", "latent_dim": 2, "given": format, "record": TrainingRecord(learning_rate=0.1)}
+    facts |= {"features": model_with(VAE(J, hidden=(12,), progress=False), None), "codes": (0, 2)}
+    m2 = FittedModel(*design.models(jax.random.key(1)), MatrixFormat(2), arguments=of_codes, **facts)
+    return {"m1": m1, "m1+m2": m2}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["m1", "m1+m2"])
+def test_the_page_of_features_is_coloured_by_labels(kind, visit, tmp_path):
+    model, given = features_and_codes()[kind], classifier()[1]
+    data = LabelData("digits", "all", Datapoint(ROWS, given=given), None, (8, 8))
+    opened = visit(write_page(tmp_path / "explorer.html", model, data))
+    assert opened.value("[...app.givenRows]") == []  # no switch for y
+    features = shown_model(model)
+    codes = np.array(opened.value("[...app.codes]")).reshape(len(ROWS), J)
+    np.testing.assert_allclose(codes, coding.posterior_means(features, ROWS), atol=1e-3)
+    expected = np.where(np.isnan(given[:, 0]), labels.label_probabilities(model, ROWS).argmax(axis=1), given[:, 0])
+    found = label_run_data(model, data)
+    np.testing.assert_array_equal(found.test_labels, expected.astype(int).astype(str))
+    assert found.test_given is None
+
+
+@pytest.mark.thorough
+def test_models_that_predict_targets_are_refused():
+    format = label_format(np.arange(10.0), np.arange(10))
+    with pytest.raises(NotExplorableError, match=r"predicts targets.* predict_interval"):
+        check_explorable(model_with(VAERegressor(latent_dim=J, hidden=(4,)), format))

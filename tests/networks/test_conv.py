@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from aevb.networks import Convolution, NetworkKind, default_widths, initialize
+from aevb.networks import ConvNet, Convolution, NetworkKind, default_widths, initialize
 from aevb.networks.convolution import GroupNorm, folded, unfolded
 
 
@@ -85,3 +85,19 @@ def test_images_that_are_too_small_for_the_depth_are_refused():
         NetworkKind("conv", (8, 5)).build(40, (8, 8, 8, 8), 2)
     with pytest.raises(ValueError, match=r"at least 2 x 2 pixels. Use network='mlp'"):
         default_widths((1, 9))
+
+
+def test_parts_of_the_input_need_not_be_joined():
+    """A label next to the image: convolutions do not see it, and are the same for all labels."""
+    encoder = initialize(ConvNet(24 + 3, (4,), 5, image_shape=(6, 4), side="input"), jax.random.key(0), "glorot")
+    decoder = initialize(ConvNet(2 + 3, (4,), 24, image_shape=(6, 4), side="output"), jax.random.key(1), "glorot")
+    rng = np.random.default_rng(0)
+    x, z, y = (rng.normal(size=(7, size)).astype(np.float32) for size in (24, 2, 3))
+    for network, part in ((encoder, x), (decoder, z)):
+        joined = network(jnp.concatenate([part, y], axis=1))
+        np.testing.assert_allclose(network(part, y), joined, rtol=1e-5, atol=1e-6)
+    program = jax.make_jaxpr(jax.vmap(encoder, in_axes=(None, 0)))(x[0], y)
+    shapes = [eqn.outvars[0].aval.shape for eqn in program.eqns]
+    images = [shape for shape in shapes if len(shape) >= 3]
+    assert images
+    assert all(shape[0] != 7 for shape in images)

@@ -171,6 +171,38 @@ def test_batches_may_have_no_labels():
     assert model.predict_proba(X).shape == (600, 4)
 
 
+IMAGES = np.repeat(X.reshape(600, 3, 4), 2, axis=1)  # (600, 6, 4)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["m2", "m1"])
+def test_convolutions_classify_images(kind, tmp_path):
+    """Images stay images, flat rows with their shape are the same model, and files and batches work."""
+    setting = {**SMALL, "network": "conv", "hidden": (4,)}
+    model = VAEClassifier(kind, **setting).fit(IMAGES, FEW)
+    assert model.recognition_.encoder.label.network.in_size == (24 if kind == "m2" else 2)
+    assert model.sample(2, y=1).shape == (2, 6, 4)
+    flat = VAEClassifier(kind, **setting, image_shape=(6, 4)).fit(IMAGES.reshape(600, -1), FEW)
+    np.testing.assert_allclose(flat.predict_proba(IMAGES.reshape(600, -1)), model.predict_proba(IMAGES), rtol=1e-5)
+    again = load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict_proba(IMAGES), model.predict_proba(IMAGES))
+    assert again.partial_fit(IMAGES[:50], FEW[:50]).predict(IMAGES).shape == (600,)
+    with pytest.raises(ValueError, match="images of shape"):
+        model.predict(IMAGES[:, :4])
+
+
+@pytest.mark.thorough
+def test_convolutions_of_features():
+    features = VAE(2, network="conv", hidden=(4,), max_epochs=1, optimizer="sgd", progress=False)
+    model = VAEClassifier("m1+m2", features=features, **SMALL).fit(IMAGES, FEW)
+    assert model.sample(2, y=1).shape == (2, 6, 4)
+    assert model.predict(IMAGES).shape == (600,)
+    with pytest.raises(ValueError, match=r"network='conv'.* Give features=VAE\(network='conv'"):
+        VAEClassifier("m1+m2", network="conv").fit(IMAGES, FEW)
+    with pytest.raises(ValueError, match="needs images"):
+        VAEClassifier(network="conv", **SMALL).fit(X, FEW)
+
+
 @pytest.mark.thorough
 def test_tables_and_checkpoints(tmp_path):
     frame = pd.DataFrame({"a": np.where(X[:, 0] > 0, np.nan, RNG.normal(size=600)), "b": np.array(list("xyz"))[LABELS]})

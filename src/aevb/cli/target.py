@@ -60,12 +60,21 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
     console.say(f"  of {metrics['rows']:,} {rows}:")
     for name in SAID:
         if name in metrics:
-            value = metrics[name]
-            value = value["value"] if isinstance(value, dict) else value
-            console.say(f"  {name.replace('_', ' ')}: {value:.4g}")
+            console.say(f"  {name.replace('_', ' ')}: {_said(metrics, name)}")
     for warning in metrics["warnings"]:
         console.warn(warning)
     console.end(f"Results are in {folder}. Open {folder / 'report.html'}", {"folder": folder, **metrics})
+
+
+def _said(metrics, name):
+    """Return a number of the report, with how uncertain it is."""
+    value = metrics[name]
+    if isinstance(value, dict):
+        return f"{value['value']:.4g} ({value['by_chance']:.4g} expected by chance)"
+    if (ends := metrics.get(f"{name}_interval")) is not None:
+        return f"{value:.4g} (95% interval {ends[0]:.2g} to {ends[1]:.2g})"
+    error = metrics.get(f"{name}_std_error")
+    return f"{value:.4g}" if error is None else f"{value:.4g} ± {error:.2g}"
 
 
 def predict(

@@ -51,6 +51,16 @@ def flat_images(estimator: Any, X: Any, *, reset: bool, name: str = "X") -> Any:
     return _levels(images, name).reshape(len(images), -1)
 
 
+def are_images(X: Any) -> bool:
+    """Whether X is an array with three or four axes, or a list of pictures.
+
+    Example:
+        >>> are_images(np.zeros((5, 8, 8))), are_images(np.zeros((5, 64)))
+        (True, False)
+    """
+    return _as_images(X, "X") is not None
+
+
 def flat_rows(X: Any, name: str) -> Any:
     """Return images as flat rows, whatever their shape, and other data unchanged."""
     images = _as_images(X, name)

@@ -145,7 +145,7 @@ def _target(frame, target, source):
     if decision.kind == "drop":
         raise DataFileError(f"--target {target}: this column is {decision.reason}.")
     if decision.kind not in LABELS and cells.values.dtype == np.float64:
-        return cells.values, f"numbers ({decision.reason})"
+        return cells.values, "numbers" if decision.reason == "numbers" else f"numbers ({decision.reason})"
     labels, missing = ColumnFormat.learn(facts, decision._replace(kind="categorical")), cells.missing
     known = np.array(labels.levels, object)
     codes = labels.encode(cells)

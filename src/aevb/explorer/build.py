@@ -13,6 +13,7 @@ from aevb.data.run_data import RunData
 from aevb.data.series import SequenceData
 from aevb.explorer.arrays import pack
 from aevb.explorer.bundle import bundle
+from aevb.explorer.features import label_run_data, shown_model
 from aevb.explorer.model import check_explorable, describe, model_arrays
 from aevb.explorer.points import choose_points
 from aevb.explorer.sequence_contents import sequence_contents
@@ -54,7 +55,8 @@ def build_page(
         return _rendered("sequences", run_data.title, facts, arrays)
     check_explorable(model)
     if isinstance(run_data, LabelData):
-        run_data = run_data.as_run_data(model)
+        run_data = label_run_data(model, run_data)
+    model = shown_model(model)
     points = choose_points(model, run_data, max_rows)
     facts = {
         "title": run_data.dataset.title,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from aevb.fitted import FittedModel, labels
-from aevb.models import Datapoint, FeatureEncoder
+from aevb.models import Datapoint
 from aevb.models.table import feature_layout
 
 PLAIN = ("numbers", "counts", "binary", "categories", "orders")  # features that page/given.js computes of y
@@ -17,11 +17,10 @@ def why_not(model: FittedModel) -> str | None:
     if model.given is None:
         return None
     if model.arguments.option("conditional_prior", None) is not None:
-        return "this model predicts targets, and its page would show the latent space of a number. sample(X) draws them"
-    if model.features is not None or isinstance(getattr(model.recognition, "encoder", None), FeatureEncoder):
         return (
-            "this classifier reads the codes of another model, which can be explored instead: that of its features. "
-            "Only model='m2' has one of its own"
+            "this model predicts targets, for which there is no interactive page. Its report shows predictions and "
+            "whether their intervals can be believed; predict_interval(X), or aevb predict RUN new.csv, gives those of "
+            "new rows, and sample(X, 100) draws from p(y|x)"
         )
     if model.given.encodes_missing:
         return "y has missing entries, which the page cannot set"

@@ -7,6 +7,7 @@ from numpyro.distributions import Normal
 
 from aevb.explorer.arrays import as_half
 from aevb.explorer.columns import describe_columns
+from aevb.explorer.features import shown_model
 from aevb.explorer.given import describe_given, why_not
 from aevb.fitted import FittedModel
 from aevb.models import LIKELIHOODS, TABLE, named_leaves, split
@@ -27,6 +28,7 @@ def check_explorable(model: FittedModel) -> None:
     Raises:
         NotExplorableError: The message says why, and what the page can run.
     """
+    model = shown_model(model)
     own = model.arguments.own_parts
     if own:
         raise NotExplorableError(
@@ -36,7 +38,7 @@ def check_explorable(model: FittedModel) -> None:
     if model.arguments.network not in _NETWORKS or (model.arguments.network != "mlp" and model.given is not None):
         raise NotExplorableError(
             f"this model has network={model.arguments.network!r}, but the browser can only run "
-            f"{', '.join(map(repr, _NETWORKS))}, and with conditional=True only 'mlp'."
+            f"{', '.join(map(repr, _NETWORKS))}, and of models with y only 'mlp'."
         )
     if model.likelihood not in PAGE_LIKELIHOODS and not LIKELIHOODS[model.likelihood].counts:
         raise NotExplorableError(

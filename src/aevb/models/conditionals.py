@@ -16,7 +16,7 @@ from aevb.arguments import check_parameter
 from aevb.distributions import LogScaleNormal
 from aevb.models.datapoint import Datapoint
 from aevb.models.families import FAMILIES
-from aevb.networks import MLP, NETWORKS, Network, NetworkKind
+from aevb.networks import MLP, NETWORKS, ConvNet, Network, NetworkKind
 
 
 class Conditional(eqx.Module):
@@ -112,7 +112,8 @@ def outputs_of(network: Network, *conditions: Any) -> Array:
     """
     if len(conditions) == 1 and eqx.is_array_like(conditions[0]):
         return network(conditions[0])
-    return network(*_parts(conditions)) if isinstance(network, MLP) else network(as_vector(*conditions))
+    takes_parts = isinstance(network, MLP | ConvNet)
+    return network(*_parts(conditions)) if takes_parts else network(as_vector(*conditions))
 
 
 def as_vector(*conditions: Any) -> Array:

@@ -131,30 +131,38 @@ class ConvNet(eqx.Module):
         shape = {"image_shape": self.image_shape, "side": self.side, "num_blocks": len(self.levels[0].blocks)}
         return ConvNet(in_size, norms, out_size, self.activation, **shape)
 
-    def __call__(self, x: Array) -> Array:
-        """Return the outputs, (..., out_size), for x of shape (..., in_size)."""
-        if x.shape[-1] != self.in_size:
-            raise ValueError(f"x has shape {x.shape}, but this network expects {self.in_size} values.")
-        return self._encode(x) if self.side == "input" else self._decode(x)
+    def __call__(self, *parts: Array) -> Array:
+        """Return the outputs, (..., out_size), for x of shape (..., in_size), or for its parts.
 
-    def _encode(self, x):
-        f, batch = ACTIVATIONS[self.activation], x.shape[:-1]
+        If the first part of an encoder's input is the image, the others are not joined to it: under `vmap` over one of
+        these, such as a label, the convolutions are computed once.
+        """
+        size = sum(part.shape[-1] for part in parts)
+        if size != self.in_size:
+            shapes = " and ".join(str(part.shape) for part in parts)
+            raise ValueError(f"x has shape {shapes}, but this network expects {self.in_size} values.")
+        return self._encode(*parts) if self.side == "input" else self._decode(*parts)
+
+    def _encode(self, *parts):
         height, width, channels = self.image_shape
         num_pixels = height * width * channels
-        h, others = x[..., :num_pixels].reshape(*batch, height, width, channels), x[..., num_pixels:]
+        x, *others = parts if parts[0].shape[-1] == num_pixels else (jnp.concatenate(parts, axis=-1),)
+        if x.shape[-1] > num_pixels:
+            x, *others = x[..., :num_pixels], x[..., num_pixels:]
+        f, batch = ACTIVATIONS[self.activation], x.shape[:-1]
+        h = x.reshape(*batch, height, width, channels)
         for level in self.levels:
             h = level.convolution(folded(h))
             for block in level.blocks:
                 h = block(h, f)
             h = f(level.norm(h))
-        flat = h.reshape(*batch, -1)
-        return self.linear(flat, others) if others.shape[-1] else self.linear(flat)
+        return self.linear(h.reshape(*batch, -1), *others)
 
-    def _decode(self, z):
-        f, batch = ACTIVATIONS[self.activation], z.shape[:-1]
+    def _decode(self, *parts):
+        f, batch = ACTIVATIONS[self.activation], jnp.broadcast_shapes(*(part.shape[:-1] for part in parts))
         height, width, channels = self.image_shape
         *larger, (rows, columns) = sizes_of((height, width), len(self.levels))
-        h = self.linear(z).reshape(*batch, rows, columns, -1)
+        h = self.linear(*parts).reshape(*batch, rows, columns, -1)
         for level, size in zip(self.levels, reversed(larger), strict=True):
             for block in level.blocks:
                 h = block(h, f)

@@ -184,7 +184,7 @@ def plot_panels(path, panels: dict[str, Panel], subtitle: str) -> Path:
         axes.set_title(column, loc="left", fontsize=9, color=INK)
         if panel.levels:
             axes.set_xlim(0, 1)
-            _name_levels(axes, panel.levels, width)
+            _name_levels(axes, panel.levels, width, height)
     return save(figure, path)
 
 
@@ -202,14 +202,14 @@ def _draw_shares(axes, values, num_levels, at):
         axes.barh(at, high - low, 0.28, low, color=COLOURS[level % len(COLOURS)], alpha=0.8, linewidth=0)
 
 
-def _name_levels(axes, levels, width):
-    """Write the names of levels in their colours under the axis, as many as there is space for."""
-    at, step = 0.0, 0.063 / width  # of a letter
+def _name_levels(axes, levels, width, height):
+    """Write the names of levels in their colours under the axis, as many as there is space for; sizes in inches."""
+    at, step, below = 0.0, 0.063 / width, -0.28 / height  # a letter
     for number, level in enumerate(levels):
         text = level if len(level) <= MAX_LETTERS else f"{level[: MAX_LETTERS - 1]}…"
         if at + step * len(text) > 1 and number:
-            axes.text(at, -0.28, "…", transform=axes.transAxes, fontsize=7, color=INK, va="top")
+            axes.text(at, below, "…", transform=axes.transAxes, fontsize=7, color=INK, va="top")
             return
         colour = COLOURS[number % len(COLOURS)]
-        axes.text(at, -0.28, text, transform=axes.transAxes, fontsize=7, color=colour, va="top")
+        axes.text(at, below, text, transform=axes.transAxes, fontsize=7, color=colour, va="top")
         at += step * (len(text) + 1.5)

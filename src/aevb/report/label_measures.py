@@ -220,11 +220,13 @@ def _regressor(model, rows, seed):
             "root_mean_squared_error": float(np.sqrt(np.mean(errors**2))),
             "std": float(values[:, place].std()),
             "within_90_percent_interval": float(inside[:, place].mean()),
+            "within_90_percent_interval_interval": list(share_interval(inside[:, place].sum(), len(inside))),
             "quantile_error": uniformity_error(transforms[:, place]),
         }
         found["targets"].append(target)
     # The first target's, as of a model with only one.
-    first = {name: found["targets"][0][name] for name in ("root_mean_squared_error", "within_90_percent_interval")}
+    names = ("root_mean_squared_error", "within_90_percent_interval", "within_90_percent_interval_interval")
+    first = {name: found["targets"][0][name] for name in names}
     return found | first
 
 

@@ -86,6 +86,7 @@ def _regressor(metrics, rows):
     ]
     for number, target in enumerate(metrics["targets"]):
         share, error = target["within_90_percent_interval"], target["root_mean_squared_error"]
+        low, high = target["within_90_percent_interval_interval"]
         if number == 0:
             tiles += [
                 (f"{error:.4g}", f"root mean squared error of {target['name']}", f"its std is {target['std']:.4g}"),
@@ -97,7 +98,11 @@ def _regressor(metrics, rows):
                 f"root mean squared error of the predicted mean of {target['name']}, whose standard deviation is "
                 f"{target['std']:.4g}",
             ),
-            (f"{share:.1%}", f"of these rows have a {target['name']} within its {LEVEL:.0%} interval"),
+            (
+                f"{share:.1%}",
+                f"of these rows have a {target['name']} within its {LEVEL:.0%} interval; the 95% interval of this "
+                f"share is {low:.1%} to {high:.1%}",
+            ),
             (
                 _text(target["quantile_error"], 3),
                 f"mean difference between the levels of quantiles of {target['name']} and the share of rows below "

@@ -130,7 +130,7 @@ def _label_data(estimator, test, train, image_shape, title):
     others = None if X_train is None else stored_rows(estimator, X_train, y_train, "y_train")
     num, model = num_rows(rows), estimator.model_.of_data
     split = f"{num:,} rows, as given" if others is None else f"{num_rows(others):,} training rows and {num:,} others"
-    shape = _shape(image_shape, model.matrix.num_columns)
+    shape = _shape(image_shape or model.matrix.image_shape, model.matrix.num_columns)
     if others is not None and are_among(rows, others):  # which tells nothing about new rows
         return LabelData(title, f"{num_rows(others):,} training rows", others, None, shape)
     return LabelData(title, split, others, rows, shape)

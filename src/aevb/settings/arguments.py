@@ -51,7 +51,7 @@ class Arguments:
             ((500,), (50,))
         """
         if self.hidden is None:
-            return TABLE_HIDDEN if is_table else HIDDEN
+            return TABLE_HIDDEN if is_table and self.option("label_prior", None) is None else HIDDEN
         return widths_of(self.hidden[0] if are_nested(self.hidden) else self.hidden)
 
     def hidden_between(self, *, is_table: bool) -> tuple[tuple[int, ...], ...]:

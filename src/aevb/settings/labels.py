@@ -110,7 +110,23 @@ CLASSIFIER_SETTINGS: dict[str, Setting] = {
         float,
         low=0,
     ),
-    "hidden": SETTINGS["hidden"],
+    "hidden": replace(
+        SETTINGS["hidden"],
+        help="""
+        Widths of the decoder's hidden layers, or the width of a single one; the encoder and the classifier have them in
+        reverse order. None: one of 500. With ``network="conv"`` or ``"resnet"``, channels at each resolution; None: as
+        of `VAE`.
+        """,
+    ),
+    "network": replace(
+        SETTINGS["network"],
+        help="""
+        The network of encoder, decoder and classifier: ``"mlp"``, with the `hidden` layers; for images ``"conv"``,
+        convolutions at each of several resolutions, or ``"resnet"``, the same with residual blocks. For ``"m1+m2"``,
+        give ``features=VAE(network="conv")``.
+        """,
+    ),
+    "image_shape": SETTINGS["image_shape"],
     "estimator": Setting(
         "sgvb-b",
         'The bound that is learned from; ``"auto"`` for that of `VAE`.',

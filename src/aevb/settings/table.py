@@ -84,8 +84,7 @@ SETTINGS: dict[str, Setting] = {
         order. None: one of 500, for tables two of 200. With ``likelihood="multinomial"`` only the encoder has
         hidden layers. With ``network="conv"`` or ``"resnet"``, channels at each resolution, each twice the one
         before; None: as many as lead to 8 pixels or fewer, with 32 channels at the last one, and twice as many at
-        each one before.
-        hidden layers. Of a hierarchy, those between the data and the first level; those above are half as wide from
+        each one before. Of a hierarchy, those between the data and the first level; those above are half as wide from
         level to level. Or all of them, as ``((200, 200), (100, 100))``.
         """,
         int,

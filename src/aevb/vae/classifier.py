@@ -11,6 +11,7 @@ from aevb.arrays import num_rows
 from aevb.data.binarization import DynamicBinarization, levels_of
 from aevb.data.class_labels import read_classes, read_labels
 from aevb.data.frames import frame_of, is_frame
+from aevb.data.image_arrays import are_images, flat_images
 from aevb.data.reading import read_matrix
 from aevb.data.weights import read_weights
 from aevb.errors import shown
@@ -70,7 +71,9 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         likelihood="auto",
         label_prior="uniform",
         classifier_weight=0.1,
-        hidden=(500,),
+        hidden=None,
+        network="mlp",
+        image_shape=None,
         estimator="sgvb-b",
         num_samples=1,
         label_annealing="auto",
@@ -93,6 +96,8 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         self.label_prior = label_prior
         self.classifier_weight = classifier_weight
         self.hidden = hidden
+        self.network = network
+        self.image_shape = image_shape
         self.estimator = estimator
         self.num_samples = num_samples
         self.label_annealing = label_annealing
@@ -114,8 +119,8 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         """Fit the model to the rows of X, with the labels that are known.
 
         Args:
-            X: (N, D), as in :meth:`aevb.VAE.fit`, in memory: an array, a data frame, a file, or grey levels as
-                ``binarize(X, "dynamic")``.
+            X: (N, D), as in :meth:`aevb.VAE.fit`, in memory: an array, images (N, height, width) or (N, height, width,
+                channels), a data frame, a file, or grey levels as ``binarize(X, "dynamic")``.
             y: (N,), labels: whole numbers or text; -1 for rows without one.
             sample_weight: (N,), weights of the rows, at least 0; None if they are equal.
             checkpoint: A folder in which the run is saved during training, see :meth:`aevb.VAE.fit`.
@@ -128,7 +133,9 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         self._check_parameters()
         watch = Watch.of(checkpoint, checkpoint_seconds, callbacks)
         with unchanged_on_error(self):
-            is_read_later = isinstance(X, DynamicBinarization) or is_frame(frame_of(X))
+            self._given_shape = None
+            X = np.asarray(X) if (has_images := are_images(X)) else X
+            is_read_later = isinstance(X, DynamicBinarization) or is_frame(frame_of(X)) or has_images
             rows = X if is_read_later else read_matrix(self, X, reset=True)
             length = len(rows) if is_frame(rows) else num_rows(levels_of(rows))
             labeled = LabeledRows.of(y, length, self.classifier_weight, sample_weight)
@@ -159,6 +166,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         known = read_classes(classes) if is_first else self.classes_
         with unchanged_on_error(self):
             if is_first:
+                X = flat_images(self, X, reset=True)
                 check_first_batch(X, self._arguments())
                 X = read_matrix(self, X, reset=True)
             else:
@@ -246,6 +254,13 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         if self.features is not None and (not isinstance(self.features, VAE) or self.model == "m2"):
             needs = "a VAE" if self.model != "m2" else "model='m1' or 'm1+m2'"
             raise ValueError(f"features={shown(self.features)} needs {needs}. Leave it out, or change it.")
+        for name, default in (("network", "mlp"), ("image_shape", None)):
+            if self.model == "m1+m2" and getattr(self, name) != default:
+                value = shown(getattr(self, name))
+                raise ValueError(
+                    f"{name}={value}: the networks of model='m1+m2' that read images are those of its features. Give "
+                    f"features=VAE({name}={value}, ...) instead."
+                )
 
     @property
     def classes_(self) -> np.ndarray:

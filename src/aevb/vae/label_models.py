@@ -13,6 +13,7 @@ from aevb.data.training_data import open_training_data
 from aevb.fitted import FittedModel
 from aevb.fitted.design import Design
 from aevb.settings import SETTINGS
+from aevb.settings.arguments import HIDDEN
 from aevb.vae.estimator import VAE
 from aevb.vae.feature_rows import Features, features_data, with_linear_classifier
 from aevb.vae.label_rows import LabeledRows
@@ -94,6 +95,8 @@ def new_features(classifier: Any) -> VAE:
     """Return a `VAE` of features, with the arguments that are given for it, or else those of the classifier."""
     own = classifier if classifier.features is None else classifier.features
     given = {name: value for name, value in own.get_params(deep=False).items() if name in SETTINGS}
+    if classifier.features is None and classifier.hidden is None and classifier.network == "mlp":
+        given["hidden"] = HIDDEN  # the classifier's, of tables too
     return VAE(**given | {"progress": classifier._shows_progress})
 
 
