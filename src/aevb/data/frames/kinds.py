@@ -287,7 +287,7 @@ def _checked(facts, requested):
     if not allowed:
         values = f"{WORDS[group]}, {len(facts.levels):,} different values such as {_some(facts.levels)}"
         raise ValueError(
-            f"likelihood: column {facts.cells.name!r} cannot be {requested!r}, which needs {needed}: it has {values}. "
+            f"likelihood: column {facts.cells.name!r} cannot be {requested!r}, which needs {needed}: {values}. "
             "Choose another kind, such as 'auto'."
         )
     if requested == "count":
