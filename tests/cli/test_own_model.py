@@ -37,6 +37,10 @@ def test_a_run_with_own_networks_is_reported_evaluated_and_resumed(tmp_path, mon
     assert run(["fit", "--config", "runs/digits/config.toml", "--name", "again", "--quiet"]) == 0
     assert (tmp_path / "runs" / "again" / "model.py").read_text() == OWN
     assert (tmp_path / "runs" / "again" / "report.html").exists()
+    assert run(["export", "runs/digits", "--format", "huggingface", "--quiet"]) == 0
+    card = (tmp_path / "runs" / "digits" / "export-huggingface" / "README.md").read_text(encoding="utf-8")
+    assert 'aevb.load("model", decoder=parts["decoder"])' in card
+    assert (tmp_path / "runs" / "digits" / "export-huggingface" / "model.py").read_text() == OWN
     capsys.readouterr()
     assert run(["explore", "runs/digits"]) == 2
     assert "this model has its own decoder" in capsys.readouterr().err

@@ -48,6 +48,9 @@ def write_hub_folder(run: Path, model: FittedModel, name: str, folder: Path) -> 
     for path in files:
         shutil.copy2(run / "model" / path.name, path)
     shutil.copy2(source, folder / "metrics.json")
+    own = run / "model.py"
+    if own.is_file():
+        files.append(Path(shutil.copy2(own, folder / own.name)))
     with written_whole(folder / "README.md") as scratch:
         scratch.write_text(model_card(title, model, name, metrics), encoding="utf-8")
     return [*files, folder / "metrics.json", folder / "README.md"]
@@ -126,7 +129,7 @@ def model_card(title: str, model: FittedModel, name: str, metrics: dict[str, Any
         "```python",
         "import aevb",
         "",
-        'vae = aevb.load("model")  # in a copy of this repository',
+        *_loading(model),
         "```",
         "",
         "## Data and limits",
@@ -137,6 +140,19 @@ def model_card(title: str, model: FittedModel, name: str, metrics: dict[str, Any
         "",
     ]
     return "\n".join(lines)
+
+
+def _loading(model):
+    """Return the lines that load the model, in a copy of the repository."""
+    if not (own := model.arguments.own_parts):
+        return ['vae = aevb.load("model")  # in a copy of this repository']
+    parts = ", ".join(f"{name}=parts[{name!r}]" for name in own).replace("'", '"')
+    return [
+        "from model import model  # the networks, in a copy of this repository",
+        "",
+        f"parts = model(data_dim={model.matrix.num_columns}, latent_dim={model.latent_dim})",
+        f'vae = aevb.load("model", {parts})',
+    ]
 
 
 def _row(words, entry):
