@@ -63,6 +63,7 @@ def test_one_call_writes_report_page_and_numbers(written):
     for said in ("Iris &lt;flowers&gt;", "Gaussian mixture", "factor analysis, 2 factors", 'href="explorer.html"'):
         assert said in page
     assert "config.toml" not in page
+    assert "Data and model card" in page
     assert "batches of 32 rows" in page  # "auto"
     assert "petal length (cm)" in (written / "explorer.html").read_text(encoding="utf-8")
 

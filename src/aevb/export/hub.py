@@ -9,14 +9,7 @@ from aevb import runs
 from aevb.errors import DataFileError
 from aevb.files import written_whole
 from aevb.fitted import FittedModel
-from aevb.fitted.card import data_words, decoder_words, encoder_words, num_parameters, training_words
-
-LIMITS = (
-    "The numbers below are of data like those that the model was trained on. It reproduces what is in them, biases and "
-    "errors included, and may reproduce rows that occur only once: look at the distances to the nearest training rows "
-    "in the report before you publish samples of personal data. Log-likelihoods are comparable only for the same data, "
-    "units and binarization."
-)
+from aevb.fitted.card import LIMITS, data_words, model_facts
 
 
 def write_hub_folder(run: Path, model: FittedModel, name: str, folder: Path) -> list[Path]:
@@ -92,18 +85,8 @@ def model_card(title: str, model: FittedModel, name: str, metrics: dict[str, Any
             }
         ],
     }
-    facts = {
-        "data": data_words(model.of_data),
-        "latent variables": str(model.latent_dim),
-        "p(x|z)": decoder_words(model.of_data),
-        "p(z)": model.prior,
-        "q(z|x)": encoder_words(model),
-        "parameters": f"{num_parameters(model):,}",
-        "estimator of the bound": model.estimator,
-        "training": training_words(model),
-        "seed": str(model.seed),
-        "versions": ", ".join(f"{package} {version}" for package, version in runs.versions().items()),
-    }
+    versions = ", ".join(f"{package} {version}" for package, version in runs.versions().items())
+    facts = {"data": data_words(model.of_data), **model_facts(model), "seed": str(model.seed), "versions": versions}
     lines = [
         # JSON is YAML: no library is needed, and nothing can be misread.
         "---",

@@ -8,6 +8,12 @@ from aevb.fitted.model import FittedModel
 from aevb.html import card, curve
 from aevb.models.parameters import split
 
+LIMITS = (
+    "Its numbers are of data like those that the model was trained on. It reproduces what is in them, biases and "
+    "errors included, and may reproduce rows that occur only once: look at the distances to the nearest training rows "
+    "in the report before you publish samples of personal data. Log-likelihoods are comparable only for the same data, "
+    "units and binarization."
+)
 BOUNDS = {"lower_bound": "training", "validation_lower_bound": "held out"}  # and what they are called
 
 
@@ -21,20 +27,24 @@ def card_of(model: FittedModel, name: str) -> str:
     history, data = model.record.history, model.of_data
     last = history[-1] if history else {}
     title = f"{name}, {model.latent_dim} latent variable{'s' * (model.latent_dim != 1)}"
-    facts = {
-        "data": data_words(data),
-        "p(x|z)": decoder_words(data),
-        "p(z)": model.prior,
-        "q(z|x)": encoder_words(model),
-        "parameters": f"{num_parameters(model):,}",
-        "estimator": f"{model.estimator}, learned by {model.learner.title}",
-        "lower bound": bound_words(last),
-        "training": training_words(model),
-    }
+    facts = {"data": data_words(data), **model_facts(model), "lower bound": bound_words(last)}
     warnings = (
         () if model.record.stopped_because != "diverged" else ("Training diverged; this is the last good state.",)
     )
     return card(title, facts, warnings=warnings, picture=curve(history, "epoch", BOUNDS))
+
+
+def model_facts(model: FittedModel) -> dict[str, str]:
+    """Return what a model is and how it was learned, by name."""
+    return {
+        "latent variables": str(model.latent_dim),
+        "p(x|z)": decoder_words(model.of_data),
+        "p(z)": model.prior,
+        "q(z|x)": encoder_words(model),
+        "parameters": f"{num_parameters(model):,}",
+        "estimator": f"{model.estimator}, learned by {model.learner.title}",
+        "training": training_words(model),
+    }
 
 
 def bound_words(row: dict[str, Any]) -> str:

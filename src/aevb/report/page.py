@@ -11,7 +11,7 @@ from aevb import runs
 from aevb.data.run_data import RunData
 from aevb.files import written_whole
 from aevb.fitted import FittedModel
-from aevb.fitted.card import decoder_words, encoder_words
+from aevb.fitted.card import LIMITS, data_words, decoder_words, encoder_words, model_facts
 from aevb.report.judgement import own_value, written
 from aevb.report.link import explorer_line
 from aevb.report.measures import UNIT, is_density
@@ -133,6 +133,8 @@ def common_facts(
         "optimizer": model.arguments.optimizer if isinstance(model.arguments.optimizer, str) else "an optax optimizer",
         "ending": f"{_ENDINGS.get(model.record.stopped_because, model.record.stopped_because)}{_refit(model)}",
         "metrics": metrics,
+        "card": {"data": data_words(model.of_data), **model_facts(model)},
+        "limits": LIMITS,
         "pictures": [(name, known[name], _data_uri(folder / f"{name}.png")) for name in pictures],
         "explorer": explorer_line(folder, no_page),
         "command": command,
