@@ -1,3 +1,6 @@
+import importlib.util
+from pathlib import Path
+
 from aevb import __version__
 
 project = "aevb"
@@ -9,8 +12,19 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "aevb"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
 
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 napoleon_numpy_docstring = False
+
+# The tutorials as notebooks, for download: written at each build, beside the pages.
+_here = Path(__file__).parent
+_spec = importlib.util.spec_from_file_location("notebooks", _here.parent / "tools" / "notebooks.py")
+_notebooks = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_notebooks)
+_notebooks.write(_here / "_build" / "extra" / "notebooks")
+html_extra_path = ["_build/extra"]

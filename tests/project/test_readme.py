@@ -9,7 +9,7 @@ import pytest
 from aevb.cli import run
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/tasks").glob("*.md"))]
+PAGES = [path for folder in ("docs", "docs/tasks", "docs/tutorials") for path in sorted((ROOT / folder).glob("*.md"))]
 
 
 # What makes examples slow, and its replacement where only the code paths matter.
@@ -71,6 +71,22 @@ def test_examples_of_all_tasks(tmp_path, monkeypatch):
     names = found["denoise"]
     assert np.mean((names["found"] - names["clean"]) ** 2) < np.mean((names["noisy"] - names["clean"]) ** 2) / 3
     assert set(found["anomalies"]["ranking"].order[:5]) == set(range(5))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*k-hat is")
+@pytest.mark.parametrize(
+    "page",
+    [
+        "how-to",
+        "coming-from",
+        *(f"tutorials/{name}" for name in ("tables", "images", "labels", "sequences", "own-model")),
+    ],
+)
+def test_examples_of_tutorials_and_answers(page, tmp_path, monkeypatch):
+    """Pages check their own results where they state them."""
+    monkeypatch.chdir(tmp_path)
+    assert len(run_examples(f"docs/{page}.md")) > 3
 
 
 @pytest.mark.slow
