@@ -14,6 +14,7 @@ html_theme = "furo"
 html_title = "aevb"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_js_files = ["accessible.js"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
