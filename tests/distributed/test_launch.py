@@ -6,14 +6,14 @@ import pytest
 from aevb.distributed import Launch, launch_from, start
 
 SLURM = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "node[3,5-6]", "SLURM_NTASKS": "3", "SLURM_PROCID": "2"}
-SLURM |= {"SLURM_LOCALID": "0", "SLURM_STEP_NUM_NODES": "3"}
+SLURM |= {"SLURM_LOCALID": "0", "SLURM_STEP_NUM_NODES": "3", "SLURM_STEP_NUM_TASKS": "3"}
 OPEN_MPI = {"OMPI_MCA_orte_hnp_uri": "1531576320.0;tcp://10.1.2.3,10.2.2.3:34911", "OMPI_COMM_WORLD_SIZE": "2"}
 OPEN_MPI |= {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_LOCAL_RANK": "0"}
 
 
 @pytest.fixture
 def environment(monkeypatch):
-    for name in ("SLURM_NTASKS", "SLURM_STEP_NODELIST", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+    for name in ("SLURM_NTASKS", "SLURM_STEP_NODELIST", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
         monkeypatch.delenv(name, raising=False)
     return lambda variables: [monkeypatch.setenv(name, value) for name, value in variables.items()]
 
@@ -29,6 +29,11 @@ def test_slurm_is_detected(environment):
 
 def test_a_batch_script_of_slurm_is_one_process(environment):
     environment({name: SLURM[name] for name in ("SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_PROCID")})
+    assert launch_from() is None
+
+
+def test_a_shell_on_a_node_of_slurm_is_one_process(environment):
+    environment(SLURM | {"SLURM_STEP_NUM_TASKS": "1"})
     assert launch_from() is None
 
 

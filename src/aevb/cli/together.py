@@ -13,7 +13,7 @@ NumProcesses = Annotated[int | None, Parameter(group=_GROUP, converter=whole)]
 ProcessId = Annotated[int | None, Parameter(group=_GROUP, converter=whole)]
 PeerTimeout = Annotated[float, Parameter(group=_GROUP)]
 # Set by srun and mpirun, with the variable of their number of processes; as in aevb.distributed, which imports JAX.
-_LAUNCHERS = {"SLURM_STEP_NODELIST": "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_SIZE"}
+_LAUNCHERS = {"SLURM_STEP_NODELIST": "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_SIZE"}
 
 
 def is_launched(coordinator: str | None, num_processes: int | None, process_id: int | None) -> bool:

@@ -12,8 +12,8 @@ from aevb.parallel import ROWS, group, work_as
 ARRIVAL_SECONDS = 300.0  # to wait for all processes at the start
 SILENCE_SECONDS = 30.0  # after which a process counts as dead
 SHUTDOWN_SECONDS = 24 * 3600  # the first process may write its report for long, while others have nothing more to do
-# Set by the launchers that JAX detects, and their number of processes.
-LAUNCHERS = {"SLURM_STEP_NODELIST": "SLURM_NTASKS", "OMPI_MCA_orte_hnp_uri": "OMPI_COMM_WORLD_SIZE"}
+# Set by the launchers that JAX detects, and their number of processes; a shell on a node of Slurm is a step with one.
+LAUNCHERS = {"SLURM_STEP_NODELIST": "SLURM_STEP_NUM_TASKS", "OMPI_MCA_orte_hnp_uri": "OMPI_COMM_WORLD_SIZE"}
 # Of any launcher: the number of processes, and of this one.
 SIZES = {"OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK", "PMI_SIZE": "PMI_RANK", "SLURM_NTASKS": "SLURM_PROCID"}
 
