@@ -36,7 +36,7 @@ def test_four_processes_learn_what_one_does_in_double_precision(learned, learned
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [2, 4])
 def test_several_devices_learn_what_one_does(learned, devices):
-    models = f"{MODELS},windows,variants"
+    models = f"{MODELS},windows,variants,images"
     check_equal(learned(models, DEVICES=devices, **DOUBLE), learned(models, **DOUBLE), 1e-12)
 
 

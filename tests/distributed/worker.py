@@ -77,7 +77,16 @@ def variants(**options):
     yield aevb.VAE(latent_dim=2, optimizer="adagrad", **common).fit(binary)
 
 
-MODELS = {model.__name__: model for model in (dense, decisions, table, sequence, windows, variants)}
+def images(**options):
+    """Convolutions, whose steps run one by one; Adam would amplify the rounding of biases before a normalization."""
+    import aevb
+
+    settings = {"latent_dim": 2, "network": "conv", "image_shape": (8, 8), "hidden": (4,), "batch_size": 45}
+    quick = {"progress": False, "patience": None, "max_epochs": 1, "validation_fraction": 0, "optimizer": "sgd"}
+    return aevb.VAE(**settings, **quick).fit(digits()[:135], **options)
+
+
+MODELS = {model.__name__: model for model in (dense, decisions, table, sequence, windows, variants, images)}
 
 
 def numbers(vae):
