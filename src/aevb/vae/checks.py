@@ -221,7 +221,8 @@ def _check_likelihood(name, setting, value):
         for column, kind in value.items():
             read_kind(kind, f"likelihood[{column!r}]")
     else:
-        check_parameter(name, value, choices=(*setting.choices, *_names(setting.registry), *COLUMN_KINDS))
+        known = dict.fromkeys((*setting.choices, *_names(setting.registry), *COLUMN_KINDS))  # each once
+        check_parameter(name, value, choices=tuple(known))
 
 
 # Checks of settings whose values are not plain numbers or names.
