@@ -13,6 +13,8 @@ from aevb.cli import run
 from aevb.cli.kinds import with_kinds
 from aevb.data.frames import read_frame
 
+pytestmark = pytest.mark.thorough
+
 TINY = ["--latent-dim", "2", "--hidden", "4", "--max-epochs", "2", "--optimizer", "sgd"]
 
 

@@ -17,6 +17,7 @@ COMPONENTS = dist.MultivariateNormal(LOC, precision_matrix=np.swapaxes(WHITENING
 THEIRS = dist.MixtureSameFamily(dist.Categorical(logits=LOG_WEIGHTS), COMPONENTS)
 
 
+@pytest.mark.thorough
 def test_density_and_moments():
     z = RNG.normal(size=(7, 2))
     np.testing.assert_allclose(OURS.log_prob(z), THEIRS.log_prob(z), rtol=1e-4)

@@ -12,6 +12,8 @@ from scipy.integrate import quad
 from aevb.distributions import Histogram, from_positions
 from aevb.models.cells import find_cells, from_cells, log_density, shares, to_cells
 
+pytestmark = pytest.mark.thorough
+
 EDGES = ((-1.0, -0.5, 2.0, 2.5), (0.0, 0.25))
 LOGITS = np.array([[-2.0, 0.3, 1.0, 0.1, -1.0], [-1.0, 2.0, 0.5, 9.0, 9.0]])  # the last two of the second are padding
 

@@ -14,6 +14,8 @@ from aevb.distributions.quantile_normal import log_interval
 from aevb.models.cells import interpolate
 from aevb.models.column import Column
 
+pytestmark = pytest.mark.thorough
+
 SCORES = ((-1.5, -0.5, 0.4, 1.2), (-0.3, 0.9))
 EDGES = ((-1.0, -0.5, 2.0, 2.5), (0.0, 0.25))
 STEPS = ((2,), ())  # the numbers from -0.5 to 2 of the first

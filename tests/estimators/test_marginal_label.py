@@ -67,6 +67,7 @@ def exact_classifier(means):
     return np.asarray(means)[:, None], np.log(SHARES) - np.asarray(means) ** 2 / 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bound_never_exceeds_the_exact_likelihood(seed):
     rng = np.random.default_rng(seed)
@@ -86,6 +87,7 @@ def test_labels_are_weighted_and_the_classifier_learns_from_them():
     np.testing.assert_allclose(weighted[KNOWN], (plain[KNOWN] + 3 * np.log(0.5)) / 2, rtol=1e-5)
 
 
+@pytest.mark.thorough
 def test_with_annealing_the_classifier_learns_from_labels_only_at_first():
     """Its gradient at weight 0 is that of the labels alone; the means learn from what it says of all rows."""
     x, alpha = rows(KNOWN), 3.0

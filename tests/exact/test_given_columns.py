@@ -22,6 +22,8 @@ from aevb.fitted.tables import Evidence
 from aevb.models import TABLE, join, split, table_models
 from aevb.networks import initialize
 
+pytestmark = pytest.mark.thorough
+
 RNG = np.random.default_rng(0)
 N = 400
 FRAME = pd.DataFrame(

@@ -87,6 +87,7 @@ def test_images_that_are_too_small_for_the_depth_are_refused():
         default_widths((1, 9))
 
 
+@pytest.mark.thorough
 def test_parts_of_the_input_need_not_be_joined():
     """A label next to the image: convolutions do not see it, and are the same for all labels."""
     encoder = initialize(ConvNet(24 + 3, (4,), 5, image_shape=(6, 4), side="input"), jax.random.key(0), "glorot")

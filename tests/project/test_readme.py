@@ -27,6 +27,7 @@ def run_examples(page, shorter=()):
     return names
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*k-hat is")  # warnings about some rows are expected
 @pytest.mark.parametrize("shorter", [SHORTER, pytest.param({}, marks=pytest.mark.slow)], ids=["shorter", "as printed"])
 def test_examples_of_the_readme(shorter, tmp_path, monkeypatch):

@@ -11,6 +11,8 @@ from sklearn.base import clone
 from aevb import VAE, load
 from aevb.vae import fitting
 
+pytestmark = pytest.mark.thorough
+
 SMALL = {"latent_dim": "auto", "hidden": (), "max_epochs": 2}  # with the linear start it begins as factor analysis
 
 

@@ -12,6 +12,8 @@ from aevb.fitted import likelihoods
 from aevb.fitted.topics import varimax
 from aevb.training.evaluation import BATCH
 
+pytestmark = pytest.mark.thorough
+
 SETTING = {"likelihood": "multinomial", "hidden": (20,), "learning_rate": 1e-2, "batch_size": 50, "progress": False}
 NUM_TOPICS, WORDS_PER_TOPIC = 3, 8
 VOCABULARY = [f"{topic}{number}" for topic in "abc" for number in range(WORDS_PER_TOPIC)]

@@ -120,6 +120,7 @@ def test_pipeline():
     assert np.isfinite(pipeline.score(REAL))
 
 
+@pytest.mark.thorough
 def test_grid_search():
     search = GridSearchCV(small(), {"learning_rate": [1e-6, 0.05]}, cv=2, error_score="raise").fit(BINARY)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
