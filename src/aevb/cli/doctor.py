@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -60,7 +61,8 @@ def doctor(
         if not is_first:
             raise SystemExit(2 if problems else 0)
     elif data is not None or launch != (None, None, None):
-        raise InputError("data and --coordinator, --num-processes, --process-id need --distributed.")
+        what = "--coordinator, --num-processes and --process-id" if data is None else shlex.quote(data)
+        raise InputError(f"{what}: only aevb doctor --distributed uses it. Add --distributed, or leave it out.")
     else:
         facts = {**_machine(), **_packages(), **_folders(), **_jax()}
         missing = [feature for feature in _features() if not feature["installed"]]

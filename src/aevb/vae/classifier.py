@@ -134,8 +134,9 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         watch = Watch.of(checkpoint, checkpoint_seconds, callbacks)
         with unchanged_on_error(self):
             self._given_shape = None
-            X = np.asarray(X) if (has_images := are_images(X)) else X
-            is_read_later = isinstance(X, DynamicBinarization) or is_frame(frame_of(X)) or has_images
+            is_drawn = isinstance(X, DynamicBinarization)
+            X = np.asarray(X) if (has_images := not is_drawn and are_images(X)) else X
+            is_read_later = is_drawn or has_images or is_frame(frame_of(X))
             rows = X if is_read_later else read_matrix(self, X, reset=True)
             length = len(rows) if is_frame(rows) else num_rows(levels_of(rows))
             labeled = LabeledRows.of(y, length, self.classifier_weight, sample_weight)
