@@ -28,7 +28,7 @@ MAX_ITERATIONS = 300
 LAGS = 2  # steps of the past and the future that are compared, per state variable
 SMALLEST = 1e-3  # variance of the noise, of standardized columns
 RIDGE = 1e-2  # of the regressions, per row
-DOUBLINGS = 6  # of the number of steps, 1, after which the states' covariance is judged
+DOUBLINGS = 6  # of the number of steps, 1, after which the states are judged
 GATE = -3.0  # of a gated transition: it starts with 5% of its nonlinear part
 
 
@@ -123,18 +123,18 @@ def fit_linear_states(columns: tuple, shape: SequenceShape, points: Any, key: Ar
 
 
 def _surplus(generative, x):
-    r"""Return KL(N(0, P) \|\| N(0, I)) of the states' covariance P after many steps, in nats.
+    r"""Return KL(N(m, P) \|\| N(0, I)) of the states' mean m and covariance P after many steps, in nats.
 
     Without it, states can become large and nearly dependent, with a likelihood that is hardly better; a q of
     independent variables, and particles, then miss them.
     """
     prior: Any = generative.latent_distribution(x)
     J, u = prior.initial.event_shape[0], jax.tree.map(lambda leaf: leaf[0], prior.inputs)
-    A, _ = _affine(lambda z: prior.transition(z, u).mean, J)
+    A, m = _affine(lambda z: prior.transition(z, u).mean, J)
     P = jnp.diag(prior.transition(jnp.zeros(J), u).variance)
     for _ in range(DOUBLINGS):
-        P, A = P + A @ P @ A.T, A @ A
-    return (jnp.trace(P) - jnp.linalg.slogdet(P)[1] - J) / 2
+        m, P, A = m + A @ m, P + A @ P @ A.T, A @ A
+    return (m @ m + jnp.trace(P) - jnp.linalg.slogdet(P)[1] - J) / 2
 
 
 def _with_noise(linear, D):
