@@ -17,6 +17,7 @@ from typing import Any
 from aevb.files import written_whole
 
 CHECKPOINTS = "checkpoints"  # the subfolder for checkpoints
+OWN_MODEL = "model.py"  # the copy of the user's own networks
 TABLES = ("run", "data", "model")  # of a `config.toml`
 _PACKAGES = ("aevb", "equinox", "jax", "numpy", "numpyro", "optax", "scikit-learn")
 

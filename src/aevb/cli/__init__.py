@@ -59,9 +59,8 @@ def main(arguments: list[str] | None = None) -> None:
     keep_programs()
     code = run(arguments)
     is_one_of_several = "aevb.distributed" in sys.modules and _leave(code)
-    if (
-        code == 130 and not is_one_of_several
-    ):  # an interrupted compiler may crash during a normal shutdown (seen: 5 of 22)
+    if code == 130 and not is_one_of_several:
+        # An interrupted compiler may crash during a normal shutdown (seen: 5 of 22).
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError):  # the reader is gone
                 stream.flush()

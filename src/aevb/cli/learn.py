@@ -11,10 +11,10 @@ from aevb.cli.console import Console, InputError, shell
 from aevb.cli.interruptions import one_interruption
 from aevb.cli.options import written
 from aevb.cli.output import check_folder
-from aevb.cli.own_model import FILE, keep_copy, own_parts
+from aevb.cli.own_model import keep_copy, own_parts
 from aevb.cli.said import choices_said, say_numbers
 from aevb.cli.waiting import waiting
-from aevb.runs import CHECKPOINTS, new_run_folder, write_config
+from aevb.runs import CHECKPOINTS, OWN_MODEL, new_run_folder, write_config
 
 if TYPE_CHECKING:
     from aevb.data.data_settings import DataSettings
@@ -25,7 +25,7 @@ _FILES = {
     "metrics.json": "the numbers above and how they were computed",
     "history.csv": "one row per epoch, or per several epochs of small data",
     "config.toml": "the settings; aevb fit --config repeats the run",
-    "model.py": "your own networks",
+    OWN_MODEL: "your own networks",
     "checkpoints/": "the state of the run; aevb fit --resume continues it",
     "*.png, *.svg": "the pictures of the report",
     "explorer.html": "interactive page of the model",
@@ -85,7 +85,7 @@ def learn(
             vae.set_params(image_shape=run_data.dataset.image_shape)
         told = {"command": command, "columns": list(run_data.columns)}
         if own_model is not None:
-            told |= {"own_model": FILE, "data_dim": run_data.dataset.rows.shape[1]}
+            told |= {"own_model": OWN_MODEL, "data_dim": run_data.dataset.rows.shape[1]}
             vae.set_params(**own_parts(own_model, told["data_dim"], vae.latent_dim))
     console.say(run_data.summary)
     if not group().is_first:
@@ -233,7 +233,7 @@ def _leave_nothing(folder) -> bool:
     if (folder / "model").exists() or any(checkpoints.glob("chunk-*")):
         return False
     with suppress(OSError):  # someone else's files, or a folder that became read-only
-        for file in (folder / "config.toml", folder / FILE, checkpoints / ".lock"):
+        for file in (folder / "config.toml", folder / OWN_MODEL, checkpoints / ".lock"):
             file.unlink(missing_ok=True)
         if checkpoints.exists():
             checkpoints.rmdir()

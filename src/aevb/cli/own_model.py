@@ -8,8 +8,8 @@ from typing import Any
 
 from aevb.cli.console import InputError
 from aevb.files import written_whole
+from aevb.runs import OWN_MODEL
 
-FILE = "model.py"  # the copy in a run folder
 _PARTS = ("prior", "encoder", "decoder")
 _EXPECTED = (
     "Expected a function model(data_dim, latent_dim) that returns a dictionary with some of "
@@ -47,6 +47,6 @@ def own_parts(path: Path, data_dim: int, latent_dim: Any) -> dict[str, Any]:
 
 def keep_copy(path: Path, folder: Path) -> None:
     """Copy the file into a run folder, so that the run can be read and resumed without it."""
-    if path.resolve() != (folder / FILE).resolve():
-        with written_whole(folder / FILE) as scratch:
+    if path.resolve() != (folder / OWN_MODEL).resolve():
+        with written_whole(folder / OWN_MODEL) as scratch:
             shutil.copyfile(path, scratch)

@@ -5,7 +5,7 @@ import os
 import platform
 from contextlib import suppress
 
-from aevb.files import cache_folder
+from aevb.files import cache_folder, why_not_writable
 
 MAX_BYTES = 500_000_000  # the programs used longest ago are deleted
 MIN_SECONDS = 0.1  # what compiles faster is not kept
@@ -20,12 +20,9 @@ def keep_programs() -> None:
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     folder = cache_folder() / "programs" / _processor()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    if why_not_writable(folder):
         return  # they are compiled again
-    if not os.access(folder, os.W_OK):
-        return
+    folder.mkdir(parents=True, exist_ok=True)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
     os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", str(MAX_BYTES))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", str(MIN_SECONDS))

@@ -65,8 +65,8 @@ def learn_given(y: Any, name: str = "y", kinds: Any = "auto") -> tuple[TableForm
         try:
             format = TableFormat.learn(frame, kinds)
         except NothingToLearnError as error:
-            reasons = "; ".join(f"{column.name!r} is {column.reason}" for column in error.left_out[:5])
-            raise ValueError(f"{name} cannot be conditioned on: {reasons}. Give another {name}, or none.") from error
+            message = f"{name} cannot be conditioned on: {error.reasons}. Give another {name}, or none."
+            raise ValueError(message) from error
         return format, format.encode(frame)
 
 

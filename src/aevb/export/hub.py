@@ -41,7 +41,7 @@ def write_hub_folder(run: Path, model: FittedModel, name: str, folder: Path) -> 
     for path in files:
         shutil.copy2(run / "model" / path.name, path)
     shutil.copy2(source, folder / "metrics.json")
-    own = run / "model.py"
+    own = run / runs.OWN_MODEL
     if own.is_file():
         files.append(Path(shutil.copy2(own, folder / own.name)))
     with written_whole(folder / "README.md") as scratch:

@@ -46,11 +46,10 @@ class NothingToLearnError(ValueError):
     """
 
     def __init__(self, left_out: Sequence[LeftOut]):
-        self.left_out = tuple(left_out)
-        reasons = "; ".join(f"{column.name!r} is {column.reason}" for column in left_out[:5])
+        self.reasons = "; ".join(f"{column.name!r} is {column.reason}" for column in left_out[:5])
         super().__init__(
-            f"X has no column to learn from: {reasons}{'; ...' * (len(left_out) > 5)}. Add columns, or name the kind "
-            "of one: likelihood={'name': 'gaussian'}."
+            f"X has no column to learn from: {self.reasons}{'; ...' * (len(left_out) > 5)}. Add columns, or name the "
+            "kind of one: likelihood={'name': 'gaussian'}."
         )
 
 
