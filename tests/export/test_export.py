@@ -4,14 +4,14 @@ import json
 from types import SimpleNamespace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 
 from aevb import VAE, load
 from aevb.cli import run
-from aevb.export import exported_functions, read_stablehlo, to_onnx, write_stablehlo
-from aevb.export.functions import Exported, check_exportable
+from aevb.export import facts_of, read_stablehlo, write_stablehlo
+from aevb.export.functions import check_exportable
 from aevb.export.hub import model_card
 
 RNG = np.random.default_rng(0)
@@ -39,52 +39,49 @@ def test_stablehlo_gives_the_same_numbers(vae, tmp_path):
         np.testing.assert_allclose(std, np.sqrt(q.variance), rtol=1e-5)
         np.testing.assert_allclose(decode(mean)[0], vae.inverse_transform(mean), rtol=1e-5, atol=1e-5)
     facts = json.loads((tmp_path / "export.json").read_text())
-    assert (facts["columns"], facts["latent_dim"], facts["likelihood"]) == (6, 2, "gaussian")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("likelihood", "activation"),
-    [("bernoulli", "gelu"), ("gaussian", "tanh"), ("sigmoid-gaussian", "relu"), ("gaussian", "softplus")],
-)
-def test_onnx_gives_the_same_numbers(likelihood, activation):
-    """In onnxruntime, with the tolerance of float32: the order of sums differs."""
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
-    X = (RNG.random((100, 6)) > 0.5) * 1.0 if likelihood == "bernoulli" else RNG.random((100, 6))
-    vae = VAE(**SMALL | {"hidden": (5, 4)}, likelihood=likelihood, activation=activation).fit(X)
-    x = X[:3].astype(np.float32)
-    encoder, decoder = (runtime.InferenceSession(to_onnx(each)) for each in exported_functions(vae.model_))
-    mean, std = encoder.run(None, {"x": x})
-    np.testing.assert_allclose(mean, vae.transform(x), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(std, np.sqrt(vae.posterior(x).variance), rtol=1e-4)
-    (found,) = decoder.run(None, {"z": mean})
-    np.testing.assert_allclose(found, vae.inverse_transform(mean), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_an_operation_without_a_rule_is_named():
-    pytest.importorskip("onnx")
-    odd = Exported("odd", lambda x: (jnp.cumsum(x, axis=1),), 3, "x", ("y",))
-    with pytest.raises(ValueError, match="'cumsum'"):
-        to_onnx(odd)
+    assert (facts["x"]["columns"], facts["latent_dim"], facts["likelihood"]) == (6, 2, "gaussian")
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"is_table": True}, "table"),
-        ({"given": object()}, "labels"),
+        ({"format": object()}, "sequences"),
+        ({"likelihood": "multinomial"}, "word counts"),
         ({"recognition": None}, "no encoder"),
-        ({"arguments": SimpleNamespace(levels=(3, 2))}, "levels"),
     ],
 )
 def test_what_cannot_be_exported_is_refused(vae, change, reason):
-    model = vae.model_
-    names = ("learner", "recognition", "is_table", "given", "arguments", "likelihood")
+    names = ("learner", "recognition", "format", "likelihood")
+    model = SimpleNamespace(**{name: getattr(vae.model_, name) for name in names} | change)
+    model.of_data = model
     with pytest.raises(ValueError, match=reason):
-        check_exportable(SimpleNamespace(**{name: getattr(model, name) for name in names} | change))
+        check_exportable(model)
+
+
+@pytest.mark.thorough
+def test_facts_say_how_entries_become_numbers():
+    """The formulas, the labels and the dates of export.json give what the model itself stores."""
+    days = pd.Timestamp("2024-03-01") + pd.to_timedelta(RNG.integers(0, 200, 60), "D")
+    people = pd.DataFrame(
+        {"age": RNG.normal(40, 9, 60), "pay": RNG.lognormal(size=60), "day": days, "sex": ["f", "m"] * 30}
+    )
+    likelihood = {"age": "gaussian", "pay": "lognormal", "day": "date", "sex": "categorical"}
+    model = VAE(**SMALL, likelihood=likelihood).fit(people).model_
+    facts = facts_of(model)
+    stored = model.format.encode(people)
+    for place, column in enumerate(facts["x"]):
+        x = people[column["name"]]
+        if column["labels"]:
+            found = [column["labels"].index(label) for label in x]
+        else:
+            if "unit" in column:
+                ticks = x.astype(f"datetime64[{column['unit']}]").astype("int64")
+                x = eval(column["x"].replace("units since 1970", "ticks"), {**column, "ticks": ticks})
+            found = eval(column["stored"], {**column, "x": x, "log": np.log})
+        np.testing.assert_allclose(found, stored[:, place], rtol=1e-9)
+    assert (facts["missing"], facts["given"], facts["classes"]) == ("not allowed", None, None)
+    assert json.dumps(facts)
 
 
 METRICS = {

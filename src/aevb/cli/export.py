@@ -19,7 +19,8 @@ def export(
     """Write the encoder and the decoder of a run for other programs, or a folder for the Hugging Face Hub.
 
     Encoder and decoder are deterministic functions: x to mean and standard deviation of q(z|x), and z to the mean of
-    p(x|z), for batches of any size. Of tables, sequences and models with labels only the folder for the Hub is written.
+    p(x|z), for batches of any size; a model with labels has a classifier too, x to q(y|x). export.json, beside them,
+    says what the numbers stand for. Of sequences only the folder for the Hub is written.
 
     Args:
         run: Folder of the run.

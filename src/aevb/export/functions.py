@@ -1,82 +1,100 @@
 """The functions that are exported: x to q(z|x), and z to p(x|z), each for a batch of any size."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, export
 
+from aevb.data.frames import TableFormat
 from aevb.fitted import FittedModel
+from aevb.fitted.model import covariates_of
+from aevb.models import Conversion, Datapoint, FeatureEncoder, MatrixFormat
+from aevb.tasks import decoder_mean
 
 
 class Exported(NamedTuple):
-    """A function of one matrix with rows along its first axis, and what its results are called."""
+    """A function of matrices with rows along their first axis, and what these and its results are called."""
 
     name: str
-    function: Callable[[Array], tuple[Array, ...]]
-    width: int  # of the rows that it takes
-    input: str
+    function: Callable[..., tuple[Array, ...]]
+    inputs: dict[str, int]  # names, and the widths of their rows
     outputs: tuple[str, ...]
 
-    def shape(self) -> jax.ShapeDtypeStruct:
-        """Return the shape of its argument: (n, width), n being any number."""
-        return jax.ShapeDtypeStruct((*export.symbolic_shape("n"), self.width), jnp.float32)
+    def shapes(self) -> list[jax.ShapeDtypeStruct]:
+        """Return the shapes of its arguments: (n, width), n being any number, the same for all."""
+        (n,) = export.symbolic_shape("n")
+        return [jax.ShapeDtypeStruct((n, width), jnp.float32) for width in self.inputs.values()]
 
 
-def exported_functions(model: FittedModel) -> tuple[Exported, Exported]:
-    """Return the encoder and the decoder of a model of rows of numbers.
+def exported_functions(model: FittedModel) -> tuple[Exported, ...]:
+    """Return the encoder and the decoder of a model, and of one that classifies the classifier.
+
+    All read rows of numbers: of a table, the numbers that stand for its entries, see :func:`facts_of`. If the model is
+    conditioned on something, such numbers of it are a second argument, `given`.
 
     Raises:
-        ValueError: The model has no encoder, or is of tables, sequences, hierarchies or labels.
+        ValueError: The model has no encoder, or is of sequences or word counts.
     """
     check_exportable(model)
-    recognition, decoder = model.recognition, model.point_generative.decoder
+    found = _coders(model.of_data)
+    return (*found, _classifier(model)) if hasattr(model.recognition.encoder, "labels") else found
 
-    def encode(x: Any) -> tuple[Array, ...]:
-        q = recognition(x)
+
+def _coders(model):
+    recognition, generative = model.recognition, model.point_generative
+    format = None if isinstance(recognition.encoder, FeatureEncoder) else model.given  # whose z does not read labels
+    given = {} if format is None else {"given": format.matrix.num_columns}
+    of_x = Conversion(_reader(model), given=covariates_of(format))
+    of_z = Conversion(given=of_x.given)
+
+    def encode(*row: Array) -> tuple[Array, ...]:
+        q = recognition(of_x(_datapoint(*row)))
         return q.mean, jnp.sqrt(q.variance)
 
-    def decode(z: Any) -> tuple[Array, ...]:
-        return (decoder(z).mean.reshape(-1),)
+    def decode(*row: Array) -> tuple[Array, ...]:
+        return (decoder_mean(generative, of_z(_datapoint(*row))).reshape(-1),)
 
-    width = model.matrix.num_columns
     return (
-        Exported("encoder", jax.vmap(encode), width, "x", ("mean", "std")),
-        Exported("decoder", jax.vmap(decode), model.latent_dim, "z", ("mean",)),
+        Exported("encoder", jax.vmap(encode), {"x": model.matrix.num_columns, **given}, ("mean", "std")),
+        Exported("decoder", jax.vmap(decode), {"z": model.latent_dim, **given}, ("mean",)),
     )
+
+
+def _classifier(model):
+    """Return x to q(y|x); with a model of features, at the means of their posterior."""
+    of_x, recognition, features = Conversion(_reader(model.of_data)), model.recognition, model.features
+    places = slice(None) if model.codes is None else np.array(model.codes)
+
+    def classify(x: Array) -> tuple[Array, ...]:
+        x = of_x(x)
+        read = x if features is None else features.recognition(x).mean[places]
+        return (jax.nn.softmax(recognition.encoder.labels(read).logits),)
+
+    return Exported("classifier", jax.vmap(classify), {"x": model.of_data.matrix.num_columns}, ("probabilities",))
+
+
+def _reader(model):
+    """Return how the rows of a model, as floating-point numbers, become datapoints."""
+    return model.format.store(np.zeros((1, model.matrix.num_columns), np.float32))[1].values
+
+
+def _datapoint(values, given=None):
+    return Datapoint(values, given=given)
 
 
 def check_exportable(model: FittedModel) -> None:
     """Refuse models whose encoder and decoder are not functions of one row of numbers."""
     reasons = {
         "it has no encoder": not model.learner.needs_encoder or model.recognition is None,
-        "it is a model of a table or of sequences, whose rows are not rows of numbers": model.is_table,
-        "it is conditioned on labels": model.given is not None,
-        "it has several levels of latent variables": bool(model.arguments.levels),
-        "it is a model of word counts": model.likelihood == "multinomial",
+        "it is a model of sequences or trees": not isinstance(model.of_data.format, MatrixFormat | TableFormat),
+        "it is a model of word counts": model.of_data.likelihood == "multinomial",
     }
     found = [reason for reason, holds in reasons.items() if holds]
     if found:
         raise ValueError(
-            f"export: this model cannot be exported, because {found[0]}. Models of numbers and images with one level "
-            "of latent variables can. aevb.load reads any model in Python."
+            f"export: this model cannot be exported, because {found[0]}. Models of numbers, images and tables can, "
+            "with labels and conditions too. aevb.load reads any model in Python."
         )
-
-
-def facts_of(model: FittedModel) -> dict[str, Any]:
-    """Return what users of the files have to know, as JSON."""
-    offset = model.matrix.offset
-    return {
-        "encoder": "x (n, columns) float32 -> mean, std of q(z|x), each (n, latent_dim)",
-        "decoder": "z (n, latent_dim) float32 -> mean of p(x|z), (n, columns)",
-        "columns": model.matrix.num_columns,
-        "column_names": None if model.matrix.columns is None else list(model.matrix.columns),
-        "latent_dim": model.latent_dim,
-        "likelihood": model.likelihood,
-        "posterior": model.arguments.posterior,
-        "prior": model.prior,
-        "multiply_bytes_by": model.matrix.scale,
-        "subtract_from_x": None if offset is None else offset.tolist(),
-        "image_shape": None if model.matrix.image_shape is None else list(model.matrix.image_shape),
-    }

@@ -1,11 +1,10 @@
 """ONNX: the operations of a function, one node each.
 
-A function is traced for a batch of unknown size n, and each of its primitive operations has a rule below. Operations
-that only broadcast become a change of shape, since ONNX broadcasts like NumPy. Converters for all of JAX exist, but
-install several other frameworks; an encoder and a decoder need about forty operations.
+A function is traced for a batch of unknown size n, and each of its primitive operations has a rule, see
+:mod:`aevb.export.onnx_rules`. Converters for all of JAX exist, but install several other frameworks; an encoder and a
+decoder need about sixty operations.
 """
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,30 +13,28 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
+from aevb.export.facts import write_facts
 from aevb.export.functions import Exported, exported_functions
+from aevb.export.onnx_rules import RULES, SAME, is_empty
 from aevb.files import written_whole
 from aevb.fitted import FittedModel
 
 OPSET = 17
-SAME = {  # JAX's name: ONNX's, for operations with the same arguments
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "max": "Max", "min": "Min", "pow": "Pow",
-    "neg": "Neg", "abs": "Abs", "sign": "Sign", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "tanh": "Tanh",
-    "logistic": "Sigmoid", "erf": "Erf", "sin": "Sin", "cos": "Cos", "floor": "Floor", "ceil": "Ceil",
-    "gt": "Greater", "lt": "Less", "ge": "GreaterOrEqual", "le": "LessOrEqual", "eq": "Equal",
-    "and": "And", "or": "Or", "not": "Not", "stop_gradient": "Identity", "copy": "Identity",
-}  # fmt: skip
 INSIDE = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat", "checkpoint")
 
 
 def write_onnx(model: FittedModel, folder: Path) -> list[Path]:
-    """Write `encoder.onnx` and `decoder.onnx` to an existing folder; needs ``aevb[onnx]``."""
+    """Write `encoder.onnx`, `decoder.onnx` and others to an existing folder; needs ``aevb[onnx]``.
+
+    See :func:`aevb.export.exported_functions`.
+    """
     files = []
     for each in exported_functions(model):
         path = folder / f"{each.name}.onnx"
         with written_whole(path) as scratch:
             scratch.write_bytes(to_onnx(each))
         files.append(path)
-    return files
+    return [*files, write_facts(model, folder)]
 
 
 def to_onnx(exported: Exported) -> bytes:
@@ -47,27 +44,23 @@ def to_onnx(exported: Exported) -> bytes:
         ValueError: It uses an operation that has no rule here.
     """
     onnx: Any = _onnx()
-    closed = jax.make_jaxpr(exported.function)(exported.shape())
-    graph = _Graph(onnx)
+    closed = jax.make_jaxpr(exported.function)(*exported.shapes())
+    graph = Graph(onnx, next(iter(exported.inputs)))
     for variable, value in zip(closed.jaxpr.constvars, closed.consts, strict=True):
         graph.names[variable] = graph.constant(np.asarray(value))
-    graph.names[closed.jaxpr.invars[0]] = exported.input
+    graph.names.update(zip(closed.jaxpr.invars, exported.inputs, strict=True))
     graph.add_all(closed.jaxpr)
     for name, variable in zip(exported.outputs, closed.jaxpr.outvars, strict=True):
-        graph.node("Identity", [graph.name(variable)], outputs=[name])
+        graph.node("Identity", [graph.full(graph.name(variable), variable.aval.shape)], outputs=[name])
     sizes = [variable.aval.shape[1] for variable in closed.jaxpr.outvars]
     helper, number = onnx.helper, onnx.TensorProto.FLOAT
+
+    def described(widths):
+        return [helper.make_tensor_value_info(name, number, ["n", width]) for name, width in widths]
+
+    outputs = described(zip(exported.outputs, sizes, strict=True))
     model = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            exported.name,
-            [helper.make_tensor_value_info(exported.input, number, ["n", exported.width])],
-            [
-                helper.make_tensor_value_info(name, number, ["n", size])
-                for name, size in zip(exported.outputs, sizes, strict=True)
-            ],
-            graph.constants,
-        ),
+        helper.make_graph(graph.nodes, exported.name, described(exported.inputs.items()), outputs, graph.read()),
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=8,
         producer_name="aevb",
@@ -76,46 +69,88 @@ def to_onnx(exported: Exported) -> bytes:
     return model.SerializeToString()
 
 
-class _Graph:
-    """The nodes so far, and the name of each variable of the traced function."""
+class Graph:
+    """The nodes so far, and the name of each variable of the traced function.
 
-    def __init__(self, onnx):
-        self.onnx, self.nodes, self.constants, self.names = onnx, [], [], {}
+    ONNX broadcasts like NumPy, so that what is only broadcast keeps axes of length 1 until an operation needs its full
+    shape: these names are `narrow`.
 
-    def name(self, variable) -> str:
+    Args:
+        onnx: The package.
+        rows: Name of an input, whose first axis has length n.
+    """
+
+    def __init__(self, onnx: Any, rows: str):
+        self.onnx, self.rows = onnx, rows
+        self.nodes, self.constants, self.names, self.narrow = [], [], {}, set()
+
+    def name(self, variable: Any) -> str:
+        """Return the name of a variable or of a number."""
         if isinstance(variable, Literal):
             aval: Any = variable.aval
             return self.constant(np.asarray(variable.val, aval.dtype))
         return self.names[variable]
 
     def constant(self, value: np.ndarray) -> str:
+        """Add an array; return its name."""
         name = f"c{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(value, name))
+        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
-    def node(self, kind: str, inputs: list[str], num_outputs: int = 1, outputs: list[str] | None = None, **options):
+    def node(
+        self, kind: str, inputs: list[str], num_outputs: int = 1, outputs: list[str] | None = None, **options: Any
+    ) -> list[str]:
+        """Add an operation; return the names of its results."""
         outputs = outputs or [f"v{len(self.nodes)}_{place}" for place in range(num_outputs)]
         self.nodes.append(self.onnx.helper.make_node(kind, inputs, outputs, **options))
         return outputs
 
-    def add_all(self, jaxpr) -> None:
-        for equation in jaxpr.eqns:
-            found = self.add(equation)
-            self.names.update(zip(equation.outvars, found, strict=True))
+    def full(self, name: str, shape: tuple) -> str:
+        """Return the name of an array that has all of this shape."""
+        if name not in self.narrow:
+            return name
+        (n,) = self.node("Slice", [*self.node("Shape", [self.rows]), *(self.whole([end]) for end in (0, 1))])
+        parts = [self.whole([size]) if isinstance(size, int) else n for size in shape]
+        return self.node("Expand", [name, *self.node("Concat", parts, axis=0)])[0]
 
-    def add(self, equation) -> list[str]:
+    def whole(self, numbers: list[int]) -> str:
+        """Add whole numbers, as shapes and axes are; return their name."""
+        return self.constant(np.array(numbers, np.int64))
+
+    def read(self) -> list:
+        """Return the constants that a node reads; runtimes warn about others."""
+        names = {name for node in self.nodes for name in node.input}
+        return [constant for constant in self.constants if constant.name in names]
+
+    def add_all(self, jaxpr: Any) -> None:
+        """Add the operations of a function whose arguments have names."""
+        for equation in jaxpr.eqns:
+            self.names.update(zip(equation.outvars, self.add(equation), strict=True))
+
+    def add(self, equation: Any) -> list[str]:
+        """Add one operation; return the names of its results."""
         kind, inputs = equation.primitive.name, [self.name(variable) for variable in equation.invars]
         if kind in INSIDE:
             return self.inside(equation, inputs)
+        if all(is_empty(variable) for variable in equation.outvars):
+            return [""] * len(equation.outvars)  # ONNX cannot reshape it, and nothing reads it
+        shapes = [variable.aval.shape for variable in equation.invars]
         if kind in SAME:
-            return self.node(SAME[kind], inputs)
-        if kind in RULES:
-            return RULES[kind](self, equation, inputs)
-        raise ValueError(
-            f"export: the operation {kind!r} of this model has no rule for ONNX. Use --format stablehlo, which has all."
-        )
+            shape = equation.outvars[0].aval.shape
+            found = SAME[kind](self, inputs) if callable(SAME[kind]) else self.node(SAME[kind], inputs)
+            if not any(name not in self.narrow and size == shape for name, size in zip(inputs, shapes, strict=True)):
+                self.narrow.update(found)
+            return found
+        if kind not in RULES:
+            raise ValueError(
+                f"export: the operation {kind!r} of this model has no rule for ONNX. Use --format stablehlo, which has "
+                "all."
+            )
+        if kind != "broadcast_in_dim":
+            inputs = [self.full(name, shape) for name, shape in zip(inputs, shapes, strict=True)]
+        return RULES[kind](self, equation, inputs)
 
-    def inside(self, equation, inputs) -> list[str]:
+    def inside(self, equation: Any, inputs: list[str]) -> list[str]:
         """Add the operations of a function that is called; its constants are closed over."""
         called = next(equation.params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr") if name in equation.params)
         jaxpr = getattr(called, "jaxpr", called)
@@ -124,95 +159,6 @@ class _Graph:
         self.names.update(zip(jaxpr.invars, inputs, strict=True))
         self.add_all(jaxpr)
         return [self.name(variable) for variable in jaxpr.outvars]
-
-
-def _power(graph, equation, inputs):
-    return graph.node("Pow", [*inputs, graph.constant(np.float32(equation.params["y"]))])
-
-
-def _square(graph, equation, inputs):
-    return graph.node("Mul", inputs * 2)
-
-
-def _log1p(graph, equation, inputs):
-    return graph.node("Log", graph.node("Add", [*inputs, graph.constant(np.float32(1))]))
-
-
-def _expm1(graph, equation, inputs):
-    return graph.node("Sub", [*graph.node("Exp", inputs), graph.constant(np.float32(1))])
-
-
-def _differ(graph, equation, inputs):
-    return graph.node("Not", graph.node("Equal", inputs))
-
-
-def _rsqrt(graph, equation, inputs):
-    return graph.node("Reciprocal", graph.node("Sqrt", inputs))
-
-
-def _select(graph, equation, inputs):
-    which, if_false, if_true = inputs
-    return graph.node("Where", [which, if_true, if_false])
-
-
-def _transpose(graph, equation, inputs):
-    return graph.node("Transpose", inputs, perm=[int(axis) for axis in equation.params["permutation"]])
-
-
-def _product(graph, equation, inputs):
-    """A matrix product of the last axis of the first factor and the first of the second, without batch axes."""
-    (left, right), batch = equation.params["dimension_numbers"]
-    ranks = [len(variable.aval.shape) for variable in equation.invars]
-    if any(batch) or tuple(left) != (ranks[0] - 1,) or tuple(right) != (0,) or ranks[1] != 2:
-        raise ValueError("export: this matrix product has no rule for ONNX. Use --format stablehlo, which has all.")
-    return graph.node("MatMul", inputs)
-
-
-def _broadcast(graph, equation, inputs):
-    """Put axes of length 1 where there are none; the rest is ONNX's own broadcasting."""
-    shape, places = equation.outvars[0].aval.shape, equation.params["broadcast_dimensions"]
-    sizes = equation.invars[0].aval.shape
-    found = [1] * len(shape)
-    for place, size in zip(places, sizes, strict=True):
-        found[int(place)] = size if isinstance(size, int) else -1
-    return _reshaped(graph, inputs, found)
-
-
-def _reshape(graph, equation, inputs):
-    shape = [size if isinstance(size, int) else -1 for size in equation.outvars[0].aval.shape]
-    return _reshaped(graph, inputs, shape)
-
-
-def _reshaped(graph, inputs, shape):
-    return graph.node("Reshape", [*inputs[:1], graph.constant(np.array(shape, np.int64))])
-
-
-def _split(graph, equation, inputs):
-    sizes = graph.constant(np.array(equation.params["sizes"], np.int64))
-    options = {"axis": int(equation.params["axis"])}
-    return graph.node("Split", [*inputs, sizes], len(equation.outvars), **options)
-
-
-def _concatenate(graph, equation, inputs):
-    return graph.node("Concat", inputs, axis=int(equation.params["dimension"]))
-
-
-RULES: dict[str, Callable] = {
-    "broadcast_in_dim": _broadcast,
-    "concatenate": _concatenate,
-    "dot_general": _product,
-    "expm1": _expm1,
-    "integer_pow": _power,
-    "log1p": _log1p,
-    "ne": _differ,
-    "reshape": _reshape,
-    "rsqrt": _rsqrt,
-    "select_n": _select,
-    "split": _split,
-    "square": _square,
-    "squeeze": _reshape,
-    "transpose": _transpose,
-}
 
 
 def _onnx():

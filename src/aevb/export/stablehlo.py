@@ -1,13 +1,13 @@
 """StableHLO: the compiler's portable form, read back by `jax.export`, IREE and others."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import jax
 from jax import export
 
-from aevb.export.functions import exported_functions, facts_of
+from aevb.export.facts import write_facts
+from aevb.export.functions import exported_functions
 from aevb.files import written_whole
 from aevb.fitted import FittedModel
 
@@ -26,10 +26,10 @@ def write_stablehlo(model: FittedModel, folder: Path) -> list[Path]:
     """
     found = []
     for each in exported_functions(model):
-        exported = export.export(jax.jit(each.function), platforms=PLATFORMS)(each.shape())
+        exported = export.export(jax.jit(each.function), platforms=PLATFORMS)(*each.shapes())
         found.append(_write(folder / f"{each.name}.stablehlo", bytes(exported.serialize())))
         found.append(_write(folder / f"{each.name}.mlir", exported.mlir_module().encode()))
-    return [*found, _write(folder / "export.json", json.dumps(facts_of(model), indent=2).encode())]
+    return [*found, write_facts(model, folder)]
 
 
 def read_stablehlo(path: Path) -> Any:
