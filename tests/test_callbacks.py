@@ -141,6 +141,48 @@ def test_mlflow_gets_parameters_and_metrics(monkeypatch):
     assert json.dumps(numbers)
 
 
+@pytest.mark.thorough
+def test_tensorboardx_writes_what_tensorboard_reads(tmp_path):
+    """With the libraries themselves: the scalars of the log are the history."""
+    pytest.importorskip("tensorboardX", reason="needs aevb[tensorboard], a part of aevb[dev]")
+    vae = VAE(**SMALL, validation_fraction=0.2).fit(X, callbacks=TensorBoard(tmp_path))
+    assert list(tmp_path.glob("events.out.tfevents.*"))
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", reason="needs tensorboard")
+    log = reader.EventAccumulator(str(tmp_path)).Reload()
+    bounds = log.Scalars("validation/lower_bound")
+    assert [event.step for event in bounds] == [1, 2, 3]
+    expected = [row["validation_lower_bound"] for row in vae.history_]
+    np.testing.assert_allclose([event.value for event in bounds], expected, rtol=1e-6)
+    assert "training/lower_bound" in log.Tags()["scalars"]
+    (text,) = log.Tensors("parameters/text_summary")
+    assert b"| hidden | (4,) |" in text.tensor_proto.string_val[0]
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore")  # of MLflow's own, about its stores
+def test_mlflow_keeps_parameters_and_metrics(tmp_path, monkeypatch):
+    """With the library itself, in a run of its own and inside of the user's."""
+    mlflow = pytest.importorskip("mlflow", reason="needs aevb[mlflow]")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.chdir(tmp_path)
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    vae = VAE(**SMALL).fit(X, callbacks=MLflow("mine"))
+    assert mlflow.active_run() is None
+    client = mlflow.MlflowClient()
+    (run,) = client.search_runs(["0"])
+    assert (run.info.run_name, run.info.status, run.data.tags["stopped_because"]) == ("mine", "FINISHED", "max_epochs")
+    assert (run.data.params["hidden"], run.data.params["num_rows"]) == ("(4,)", "48")
+    kept = client.get_metric_history(run.info.run_id, "lower_bound")
+    assert [(each.step, each.value) for each in kept] == [(row["epoch"], row["lower_bound"]) for row in vae.history_]
+    with mlflow.start_run(run_name="theirs") as theirs:
+        VAE(**SMALL).fit(X, callbacks=MLflow())
+        assert mlflow.active_run().info.run_id == theirs.info.run_id
+    with pytest.raises(ZeroDivisionError):
+        VAE(**SMALL).fit(X, callbacks=[MLflow("broken"), lambda row: 1 / 0])
+    found = {each.info.run_name: each.info.status for each in client.search_runs(["0"])}
+    assert found == {"mine": "FINISHED", "theirs": "FINISHED", "broken": "FAILED"}
+
+
 @pytest.mark.parametrize(("adapter", "extra"), [(lambda: TensorBoard("log"), "tensorboard"), (MLflow, "mlflow")])
 def test_what_an_adapter_needs_is_named(adapter, extra, monkeypatch):
     for name in ("tensorboardX", "torch", "torch.utils.tensorboard", "mlflow"):

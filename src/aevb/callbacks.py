@@ -29,6 +29,7 @@ from typing import Any, final
 from aevb.errors import shown
 
 METHODS = ("on_start", "on_epoch", "on_end")
+STATUS = {"failed": "FAILED", "interrupted": "KILLED"}  # MLflow's words for why a run ended, if it did not finish
 MAX_LENGTH = 250  # of the value of a parameter, in characters; MLflow allows 500, earlier versions 250
 
 
@@ -197,7 +198,7 @@ class MLflow:
         """Log why training stopped, and end the run if it was started here."""
         self._mlflow.set_tag("stopped_because", facts["stopped_because"])
         if self._is_ours:
-            self._mlflow.end_run()
+            self._mlflow.end_run(STATUS.get(facts["stopped_because"], "FINISHED"))
             self._is_ours = False
 
 
