@@ -3,12 +3,13 @@
 Without :func:`aevb.distributed.start` there is one process that does everything: its parts below do nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, TypeVar, final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 from jax.flatten_util import ravel_pytree
 
@@ -110,6 +111,14 @@ class Alone:
 
     def together(self, function: Callable[[Any], T], items: Iterable) -> list[T]:
         """Return the function's values for all items; processes divide them among each other."""
+        return list(map(function, items))
+
+    def owners(self, num_places: int) -> np.ndarray:
+        """Return the process of each place of a minibatch."""
+        return np.zeros(num_places, int)
+
+    def shared(self, function: Callable[[Any], dict], items: Sequence, owners: Sequence[int]) -> list[dict]:
+        """Return the function's values, arrays by name, for all items; each is computed by the process that owns it."""
         return list(map(function, items))
 
     def texts(self, text: str) -> list[str]:

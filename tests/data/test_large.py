@@ -8,6 +8,7 @@ import pytest
 from aevb import VAE
 from aevb.data import DataFileError, open_dataset, training_data
 from aevb.data.file_feed import FileFeed
+from aevb.data.lanes import lanes_for
 from aevb.data.run_data import DataSettings, prepare
 from aevb.data.scan import scan
 from aevb.data.table import Table
@@ -130,7 +131,8 @@ def test_the_checksum_depends_on_every_row_and_its_position(tmp_path, dtype, lef
         np.save(tmp_path / "x.npy", rows)
         tables, none = open_tables(tmp_path / "x.npy"), np.zeros(0, int)
         found = scan(tables, "auto", none, left_out=np.asarray(left_out, int))
-        return FileFeed(tables, 1.0, 50, np.asarray(left_out, int), None, found.checksum).fingerprint
+        lanes = lanes_for(tables, 50, np.asarray(left_out, int))
+        return FileFeed(tables, 1.0, lanes, np.asarray(left_out, int), None, found.checksum).fingerprint
 
     right = fingerprint(rows)
     assert fingerprint(rows.copy()) == right

@@ -101,3 +101,18 @@ def learned_together(tmp_path, processes):
         return [dict(np.load(tmp_path / f"{process}.npz")) for process in range(number)]
 
     return learn
+
+
+@pytest.fixture
+def check_equal():
+    """A function that compares parameters and histories, relative to the largest number of each."""
+
+    def check(found, expected, relative):
+        assert found.keys() == expected.keys()
+        for name, values in expected.items():
+            if values.dtype.kind == "U":
+                assert found[name] == values
+                continue
+            assert np.abs(found[name] - values).max() <= relative * np.abs(values).max(), name
+
+    return check

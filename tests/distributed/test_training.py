@@ -7,18 +7,8 @@ MODELS = "dense,decisions,table,sequence"
 DOUBLE = {"JAX_ENABLE_X64": 1}
 
 
-def check_equal(found, expected, relative):
-    """Compare parameters and histories, relative to the largest number of each."""
-    assert found.keys() == expected.keys()
-    for name, values in expected.items():
-        if values.dtype.kind == "U":
-            assert found[name] == values
-            continue
-        assert np.abs(found[name] - values).max() <= relative * np.abs(values).max(), name
-
-
 @pytest.mark.thorough
-def test_two_processes_learn_what_one_does(learned, learned_together):
+def test_two_processes_learn_what_one_does(learned, learned_together, check_equal):
     models = "dense,table,sequence"
     one, two = learned(models), learned_together(models, 2)
     for name in one:
@@ -27,7 +17,7 @@ def test_two_processes_learn_what_one_does(learned, learned_together):
 
 
 @pytest.mark.slow
-def test_four_processes_learn_what_one_does_in_double_precision(learned, learned_together):
+def test_four_processes_learn_what_one_does_in_double_precision(learned, learned_together, check_equal):
     one = learned(MODELS, **DOUBLE)
     for process in learned_together(MODELS, 4, **DOUBLE):
         check_equal(process, one, 1e-12)
@@ -35,13 +25,13 @@ def test_four_processes_learn_what_one_does_in_double_precision(learned, learned
 
 @pytest.mark.slow
 @pytest.mark.parametrize("devices", [2, 4])
-def test_several_devices_learn_what_one_does(learned, devices):
+def test_several_devices_learn_what_one_does(learned, devices, check_equal):
     models = f"{MODELS},windows,variants,images"
     check_equal(learned(models, DEVICES=devices, **DOUBLE), learned(models, **DOUBLE), 1e-12)
 
 
 @pytest.mark.slow
-def test_a_run_is_resumed_by_fewer_processes(tmp_path, learned, learned_together):
+def test_a_run_is_resumed_by_fewer_processes(tmp_path, learned, learned_together, check_equal):
     saved = {"CHECKPOINT": tmp_path / "checkpoints", **DOUBLE}
     whole = learned("dense", EPOCHS=4, **DOUBLE)
     learned_together("dense", 4, EPOCHS=1, **saved)

@@ -5,6 +5,7 @@ With DEVICES=k in the environment, one process with k devices instead.
 
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -86,7 +87,20 @@ def images(**options):
     return aevb.VAE(**settings, **quick).fit(digits()[:135], **options)
 
 
-MODELS = {model.__name__: model for model in (dense, decisions, table, sequence, windows, variants, images)}
+def files(**options):
+    """Files that are read in pieces, each process its own: of .npy with different numbers of rows, and of Parquet."""
+    import aevb
+    from aevb.data import training_data
+
+    training_data.IN_MEMORY_BYTES = 1000
+    folder = Path(os.environ["SHARDS"])
+    sizes = {"npy": 50, "parquet": 47, "npz": 3}  # which 2, 3 and 4 do not divide
+    for name in os.environ.get("KINDS", "npy,parquet,npz").split(","):
+        vae = aevb.VAE(latent_dim=2, batch_size=sizes[name], max_epochs=2, **QUICK)
+        yield vae.fit(folder / name, **options)
+
+
+MODELS = {model.__name__: model for model in (dense, decisions, table, sequence, windows, variants, images, files)}
 
 
 def numbers(vae):

@@ -10,6 +10,7 @@ import pytest
 
 from aevb.data.batch_feed import BatchFeed
 from aevb.data.file_feed import FileFeed
+from aevb.data.lanes import lanes_for
 from aevb.data.tables import open_tables
 from aevb.estimators import importance, sgvb_a, sgvb_b
 from aevb.learners import AEVB, FullVB
@@ -30,7 +31,7 @@ pytestmark = [
 def run(feed, models=MODELS, learner=AEVB, **options):
     learner = learner(split(models).skeleton, len(X), **options)
     state = learner.init(models, 1e-3, jax.random.key(0))
-    return train_on(learner, state, feed, key=jax.random.key(1), max_epochs=1)
+    return train_on(learner, state, feed, key=jax.random.key(1), max_epochs=3)  # each leaves out a few rows
 
 
 def feed_of(kind, rows, folder):
@@ -40,7 +41,8 @@ def feed_of(kind, rows, folder):
         return BatchFeed(iter(np.split(rows, 20)), lambda batch, is_first: batch, 50)
     for number, part in enumerate(np.split(rows, 4 if kind == "folder" else 1)):
         np.save(folder / f"{number}.npy", part)
-    return FileFeed(open_tables(folder), 1.0, 50, np.arange(0, 2000, 100), None)
+    tables, others = open_tables(folder), np.arange(0, 2000, 100)
+    return FileFeed(tables, 1.0, lanes_for(tables, 50, others), others, None)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ class Table(NamedTuple):
         cuts: Rows at which reading may start: (0, ..., N). None: any row.
         columns: The column names, if there are any.
         image_shape: (height, width) if a row is an image.
+        first_row: Index of its first row in the file, if it is a part of one.
     """
 
     name: str
@@ -40,6 +41,26 @@ class Table(NamedTuple):
     cuts: tuple[int, ...] | None = None
     columns: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
+    first_row: int = 0
+
+    def part(self, first: int, stop: int) -> "Table":
+        """Return the rows from `first` to `stop` as a table; what can only be read as a whole is, and cut."""
+        if (first, stop) == (0, self.num_rows):
+            return self
+        cuts, whole = self.cuts, self.read
+
+        def read(start, end, size):
+            start, end = start + first, end + first
+            begin = start if cuts is None else max(cut for cut in cuts if cut <= start)
+            finish = end if cuts is None else min(cut for cut in cuts if cut >= end)
+            for rows in whole(begin, finish, size):
+                yield rows[max(start - begin, 0) : max(end - begin, 0)]
+                begin += len(rows)
+                if begin >= end:
+                    return
+
+        inner = None if cuts is None else (0, *(cut - first for cut in cuts if first < cut < stop), stop - first)
+        return self._replace(read=read, num_rows=stop - first, cuts=inner, first_row=self.first_row + first)
 
     def minus(self, offset: np.ndarray | None) -> "Table":
         """Return the table with a number (D,) subtracted from each column, in float64; None for 0."""
@@ -75,10 +96,21 @@ def array_table(name: str, X: np.ndarray, **facts) -> Table:
     return Table(name, num_rows, num_columns, X.dtype, read, cuts=(0, num_rows), **facts)
 
 
-def blocks(tables: list[Table]) -> Iterator[tuple[Table, int, np.ndarray]]:
-    """Yield all rows in order, in blocks: the table, the index of the block's first row in it, and its rows."""
+def rows_between(tables: list[Table], first: int, stop: int) -> list[Table]:
+    """Return some rows of tables, counted over all of them, as tables."""
+    found, seen = [], 0
     for table in tables:
-        first = 0
+        start, end = max(first - seen, 0), min(stop - seen, table.num_rows)
+        if start < end:
+            found.append(table.part(start, end))
+        seen += table.num_rows
+    return found
+
+
+def blocks(tables: list[Table]) -> Iterator[tuple[Table, int, np.ndarray]]:
+    """Yield all rows in order, in blocks: the table, the index of the block's first row in its file, and its rows."""
+    for table in tables:
+        first = table.first_row
         # Between two cuts at a time, so that memory is released now and then.
         step = 16 * block_rows(table.num_columns)
         cuts = table.cuts or (*range(0, table.num_rows, step), table.num_rows)

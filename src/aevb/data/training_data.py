@@ -16,6 +16,7 @@ from aevb.data.checks import check_rows, column_units, minus, offset_of, scaled
 from aevb.data.file_feed import FileFeed, row_bytes
 from aevb.data.frames import TableFormat, as_table, frame_of
 from aevb.data.image_arrays import flat_images
+from aevb.data.lanes import lanes_for, say_shares
 from aevb.data.reading import (
     Reading,
     column_names,
@@ -207,8 +208,9 @@ def _from_tables(estimator, tables, request, key, left_out=NO_ROWS):
     is_small = not is_large(tables) and not len(left_out)
     if not is_small:
         _refuse_weights(request, "these are read in pieces")
-    some = (rows.copy() for _, _, rows in blocks(tables))
-    X = read_matrix(estimator, np.concatenate(list(some)) if is_small else next(some), reset=True)
+    shape = 2, tables[0].num_columns  # of a matrix that is only looked at
+    X = np.concatenate([rows.copy() for _, _, rows in blocks(tables)]) if is_small else np.zeros(shape, tables[0].dtype)
+    X = read_matrix(estimator, X, reset=True)
     set_column_names(estimator, names)
     if is_small:
         return _from_matrix(X, request, key, estimator)
@@ -216,18 +218,25 @@ def _from_tables(estimator, tables, request, key, left_out=NO_ROWS):
     num_drawn = num_judged + len(left_out)  # enough, even if all rows that are left out are among them
     drawn = _generator(key).choice(num_rows, num_drawn, replace=False, shuffle=len(left_out) > 0)
     validation_rows = np.sort(drawn[~np.isin(drawn, left_out)][:num_judged])
-    options = {"own_decoder": request.own_decoder, "left_out": left_out}
+    other_rows = np.union1d(validation_rows, left_out)
+    lanes = lanes_for(tables, batch_size_for(num_rows, request.batch_size), other_rows)
+    say_shares(lanes)
+    options = {
+        "own_decoder": request.own_decoder,
+        "left_out": left_out,
+        "edges": lanes.rows.tolist(),
+        "owners": lanes.owners,
+    }
     with ShareDone(request.progress, "reading") as bar:
         found = scan(tables, request.likelihood, validation_rows, **options, update=bar.update)
     scale, offset = found.reading.scale, offset_for(found.reading, found.units)
     held_out = None
     if num_judged:
         held_out = Rows(Source(minus(found.kept, offset), Conversion(Numbers(scale))), np.arange(num_judged))
-    other_rows = np.union1d(validation_rows, left_out)
     tables = [table.minus(offset) for table in tables]
-    batch_size = batch_size_for(num_rows, request.batch_size)
-    feed = FileFeed(tables, scale, batch_size, other_rows, held_out, found.checksum)
-    return TrainingData(found.reading, found.units, feed)
+    return TrainingData(
+        found.reading, found.units, FileFeed(tables, scale, lanes, other_rows, held_out, found.checksum)
+    )
 
 
 def _from_batches(estimator, X, request):

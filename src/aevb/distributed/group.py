@@ -1,10 +1,11 @@
 """Processes that work together: what they tell each other between the steps of a run."""
 
+import io
 import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, final
 
@@ -52,12 +53,54 @@ class Group:
         with self.waiting():
             return multihost_utils.process_allgather(tree)
 
+    def gathered(self, array: jax.Array) -> np.ndarray:
+        """Return an array that is divided among the processes."""
+        with self.waiting():
+            return np.asarray(multihost_utils.process_allgather(array, tiled=True))
+
+    def owners(self, num_places: int) -> np.ndarray:
+        """Return the process of each place of a minibatch, which is filled up to a multiple of the devices."""
+        devices = self.mesh.devices.ravel()
+        return np.repeat([device.process_index for device in devices], -(-num_places // len(devices)))
+
+    def shared(self, function: Callable[[Any], dict], items: Sequence, owners: Sequence[int]) -> list[dict]:
+        """Return the function's values, arrays by name, for all items; each is computed by the process that owns it.
+
+        Raises:
+            PeersError: The function failed in another process; in this one, its own error is raised.
+        """
+        mine: dict[str, Any] = {}
+        error = None
+        try:
+            for number, (item, owner) in enumerate(zip(items, owners, strict=True)):
+                if owner == self.process_id:
+                    mine |= {f"{number} {name}": value for name, value in function(item).items()}
+        except Exception as problem:
+            mine, error = {"error": np.array(str(problem))}, problem
+        file = io.BytesIO()
+        np.savez(file, **mine)
+        found: list[dict] = [{} for _ in items]
+        for number, data in enumerate(self._bytes(file.getvalue())):
+            with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+                for key in archive.files:
+                    if key == "error":
+                        error = error or PeersError(f"{self.members[number]}: {archive[key]}")
+                        continue
+                    item, _, name = key.partition(" ")
+                    found[int(item)][name] = archive[key]
+        if error is not None:
+            raise error
+        return found
+
     def texts(self, text: str) -> list[str]:
         """Return the texts of all processes."""
-        data = text.encode()
-        longest = int(self._gathered(np.array(len(data), np.int64)).max())
-        found = self._gathered(np.frombuffer(data.ljust(longest), np.uint8))
-        return [np.asarray(part).tobytes().decode().rstrip() for part in found]
+        return [data.decode() for data in self._bytes(text.encode())]
+
+    def _bytes(self, data):
+        """Return the bytes of all processes."""
+        lengths = self._gathered(np.array(len(data), np.int64))
+        found = self._gathered(np.frombuffer(data.ljust(int(lengths.max()), b"\0"), np.uint8))
+        return [np.asarray(part).tobytes()[:length] for part, length in zip(found, lengths, strict=True)]
 
     def leave(self) -> None:
         """Tell the others that this process ends."""

@@ -16,6 +16,7 @@ import numpy as np
 from jax import Array
 
 from aevb.arrays import checksum, num_rows, on_device
+from aevb.training.divided import gathered
 from aevb.training.source import Rows, Source
 from aevb.training.weights import visits
 
@@ -41,9 +42,14 @@ class ChunkPlan:
         # Use smaller batches instead of leaving many rows unread, unless that leaves more: of 11 rows, 6 steps read 6.
         if left_over > num_rows / 20 and num_rows % (steps + 1) < left_over:
             steps += 1
-        num_chunks = -(-steps // (max_steps or MAX_CHUNK_STEPS))
         # The few rows left over are not used in this epoch; each epoch leaves out different ones.
-        return cls(min(batch_size, num_rows // steps), steps // num_chunks, num_chunks)
+        return cls.of_steps(steps, min(batch_size, num_rows // steps), max_steps)
+
+    @classmethod
+    def of_steps(cls, num_steps: int, batch_size: int, max_steps: int | None = None) -> "ChunkPlan":
+        """Return the plan for this many steps in an epoch."""
+        num_chunks = -(-num_steps // (max_steps or MAX_CHUNK_STEPS))
+        return cls(batch_size, num_steps // num_chunks, num_chunks)
 
     def chunks_of(self, epoch: int) -> range:
         """Return the numbers of an epoch's chunks, counted from the start of the run."""
@@ -69,6 +75,12 @@ class RowNames(NamedTuple):
 
     numbers: np.ndarray | None = None  # from 0; None: as in the source
     of: str = "the data"  # empty: a step reads all data, so no rows are named
+
+    def of_all(self, batch_size: int) -> "RowNames":
+        """Return the numbers of all processes' rows, if these are (steps, m): those of one of several processes."""
+        if self.numbers is None or self.numbers.ndim == 1:
+            return self
+        return self._replace(numbers=gathered(self.numbers, batch_size))
 
 
 ROWS_OF_THE_DATA = RowNames()
@@ -225,6 +237,12 @@ def streamed_chunk(number: int, plan: ChunkPlan, source: Source, names: RowNames
     """Return a chunk of the rows in a source, shuffled."""
     N = num_rows(source.rows)
     return Chunk(number, plan, source, on_device(np.arange(N)), shuffle(key, number, N), names)
+
+
+def ordered_chunk(number: int, plan: ChunkPlan, source: Source, names: RowNames) -> Chunk:
+    """Return a chunk of rows that are in the order of its steps already."""
+    order = on_device(np.arange(plan.samples_per_chunk))
+    return Chunk(number, plan, source, order, order, names)
 
 
 def shuffle(key: Array, epoch: int, num_rows: int, repeats: int = 1, weights: np.ndarray | None = None) -> Array:

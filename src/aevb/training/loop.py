@@ -27,7 +27,7 @@ from aevb.training.diagnosis import DivergedError, check_finite, diagnose
 from aevb.training.evaluation import batches_of
 from aevb.training.feed import Chunk, Feed, FeedError
 from aevb.training.held_out import judge
-from aevb.training.over_devices import called, on_one_device, over_devices
+from aevb.training.over_devices import called, on_one_device, over_devices, whole
 from aevb.training.position import Position
 from aevb.training.progress import Progress
 from aevb.training.reports import averages, repeated, report_of_a_step
@@ -201,6 +201,7 @@ def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position
             state, report = safe_chunk(now.state, chunk, noise_key, now.steps, learner=learner)
             return now.after(chunk, state, report, clock())
         except DivergedError as error:
+            chunk = chunk._replace(source=whole(chunk.source), names=chunk.names.of_all(chunk.plan.batch_size))
             first = diagnose(error, on_one_device(learner), now.state, chunk, noise_key, now.steps)
             if now.halvings == MAX_HALVINGS or not hasattr(now.state, "learning_rate"):
                 raise _with_advice(first, now) from None

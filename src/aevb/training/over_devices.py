@@ -12,7 +12,10 @@ from jax import Array
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
+from aevb.arrays import num_rows
 from aevb.parallel import ROWS, Share, group
+from aevb.training.divided import DividedRows
+from aevb.training.source import Source
 
 MAX_SOURCES = 3  # that are kept on several devices: sequences are in so many buckets
 
@@ -44,7 +47,9 @@ class OverDevices:
         axes = self._axes(state, jax.tree.map(lambda leaf: leaf[0], batch), M)
         if M % k:  # the rows at the start are repeated; the repetitions do not count
             filled = np.arange(-(-M // k) * k) % M
-            places, batch = jax.tree.map(lambda leaf: leaf[filled], (places, batch))
+            if num_rows(batch) == M:  # divided rows are filled up already
+                batch = jax.tree.map(lambda leaf: leaf[filled], batch)
+            places = places[filled]
             noise = jax.tree.map(lambda leaf, axis: leaf if axis < 0 else jnp.take(leaf, filled, axis), noise, axes)
         of_noise = jax.tree.map(lambda axis: P() if axis < 0 else P(*[None] * axis, ROWS), axes)
         specs: Any = {"in_specs": (P(), P(ROWS), of_noise, P(ROWS)), "out_specs": P()}
@@ -81,14 +86,19 @@ def on_one_device(learner: Any) -> Any:
 
 def called(program: Callable, *arguments: Any, learner: Any, plan: Any) -> Any:
     """Call a program with a learner and the same arguments in all processes; return its results on this device."""
-    options = {"learner": learner, "plan": plan}
+    options, (state, source, *rest) = {"learner": learner, "plan": plan}, arguments
     if not isinstance(learner, OverDevices):
-        return program(*arguments, **options)
+        return program(state, whole(source), *rest, **options)
     with group().waiting():
-        state, source, *rest = arguments
         state, rest = replicated((state, rest), learner.mesh)
         results = program(state, _kept(source, learner.mesh), *rest, **options)
         return jax.block_until_ready(jax.tree.map(_here, results))
+
+
+def whole(source: Source) -> Source:
+    """Return the rows of all processes, if a source has only some of them; all processes must call it."""
+    rows = source.rows
+    return Source(rows.gathered(), source.conversion) if isinstance(rows, DividedRows) else source
 
 
 def replicated(tree: Any, mesh: Mesh) -> Any:
@@ -101,7 +111,7 @@ _sources: list[tuple[Any, Any]] = []  # the last few, with their copies on all d
 
 def _kept(source, mesh):
     """Return a source on all devices of a mesh; if this process has several, it is copied once only."""
-    if len(mesh.local_devices) == 1:
+    if len(mesh.local_devices) == 1 or isinstance(source.rows, DividedRows):
         return replicated(source, mesh)
     for known, copies in _sources:
         if known is source:
@@ -112,7 +122,7 @@ def _kept(source, mesh):
 
 
 def _everywhere(leaf, *, mesh):
-    if not isinstance(leaf, Array | np.ndarray):
+    if not isinstance(leaf, Array | np.ndarray) or getattr(getattr(leaf, "sharding", None), "mesh", None) == mesh:
         return leaf
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return jax.random.wrap_key_data(

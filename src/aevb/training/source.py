@@ -9,6 +9,7 @@ from jax import Array
 
 from aevb.arrays import on_device
 from aevb.models import Conversion, SparseRows
+from aevb.training.divided import DividedRows
 
 
 class Source(eqx.Module):
@@ -31,7 +32,7 @@ class Source(eqx.Module):
         return self.conversion(self._at(index))
 
     def _at(self, index):
-        return jax.tree.map(lambda array: array[index], self.rows, is_leaf=_is_sparse)
+        return jax.tree.map(lambda array: array[index], self.rows, is_leaf=_has_own_rows)
 
     def take(self, rows: np.ndarray) -> Any:
         """Return the datapoints with these row indices on the host, without compiling a program."""
@@ -75,3 +76,7 @@ class Rows(NamedTuple):
 
 def _is_sparse(rows):
     return isinstance(rows, SparseRows)
+
+
+def _has_own_rows(rows):
+    return isinstance(rows, SparseRows | DividedRows)
