@@ -17,7 +17,7 @@ from aevb.data.file_feed import FileFeed
 from aevb.data.lanes import lanes_for
 from aevb.data.tables import open_tables
 from aevb.training import read_ahead
-from aevb.training.feed import FeedError
+from aevb.training.reading_ahead import FeedError
 
 NUMBERS = np.arange(10_000, dtype=np.float32)[:, None]
 KEY = jax.random.key(0)

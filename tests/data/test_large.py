@@ -88,8 +88,8 @@ def test_fit_streams_all_rows_except_the_held_out_ones(tmp_path, monkeypatch):
     read = {bytes(row) for chunk in chunks for row in np.asarray(chunk.source.read(chunk.rows))}
     others = set(map(bytes, run_data.test)) | set(map(bytes, held_out))
     assert not read & others
-    assert len(read) >= 2600
-    assert vae.history_[0]["samples"] >= 2600
+    assert len(read) >= 0.95 * 2600  # the lane with the fewest rows ends the epoch
+    assert vae.history_[0]["samples"] == len(read)
     # Held-out rows come from all parts of the file, and units only from rows that are not held out.
     places = np.flatnonzero([bytes(row) in set(map(bytes, held_out)) for row in X])
     assert places.mean() == pytest.approx(1500, abs=300)

@@ -145,3 +145,51 @@ def test_a_server_that_keeps_failing_is_named(server):
     Answers.faults = ["500"] * 100
     with pytest.raises(DataFileError, match=r"part-0\.npy cannot be read"):
         local_copy(f"{server}/part-0.npy")
+
+
+@pytest.mark.thorough
+def test_shards_are_copied_when_they_are_read(memory, monkeypatch):
+    """The headers of all shards are read, and rows of some; the others stay where they are."""
+    from aevb.data.remote_tables import fetched_ahead, remote_tables
+    from aevb.data.table import blocks, rows_between
+
+    for number in range(3):
+        memory(f"part-{number}.npy", ROWS + number)
+    tables = remote_tables("memory://bucket/")
+    assert [(table.name, table.num_rows, table.num_columns) for table in tables] == [
+        (f"memory://bucket/part-{number}.npy", 4, 3) for number in range(3)
+    ]
+    with fetched_ahead([]):
+        rows = np.concatenate([rows.copy() for _, _, rows in blocks(rows_between(tables, 6, 8))])
+    np.testing.assert_array_equal(rows, ROWS[2:] + 1)
+    folder = remote.cache_of("memory://bucket/")
+    assert [file.name for file in folder.glob("*.npy")] == ["part-1.npy"]
+    fsspec.filesystem("memory").rm("/bucket/part-2.npy")
+    with pytest.raises(DataFileError, match=r"memory://bucket/part-2\.npy cannot be read"):
+        list(blocks(tables))
+
+
+@pytest.mark.thorough
+def test_a_model_learns_from_large_shards_at_a_url_as_from_files(memory, monkeypatch, tmp_path):
+    import aevb
+    from aevb.data import training_data
+
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(training_data, "IN_MEMORY_BYTES", 100)
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    (tmp_path / "shards").mkdir()
+    for number, part in enumerate(np.split(rows, 3)):
+        memory(f"npy/{number}.npy", part)
+        np.save(tmp_path / "shards" / f"{number}.npy", part)
+    table, file = pyarrow.table({name: rows[:, place] for place, name in enumerate("abc")}), io.BytesIO()
+    parquet.write_table(table, file, row_group_size=10)
+    fsspec.filesystem("memory").pipe("/bucket/x.parquet", file.getvalue())
+
+    def learned(source):
+        vae = aevb.VAE(latent_dim=1, hidden=(4,), max_epochs=1, progress=False, optimizer="sgd")
+        return vae.fit(source).transform(rows)
+
+    here = learned(tmp_path / "shards")
+    np.testing.assert_array_equal(learned("memory://bucket/npy/"), here)
+    assert learned("memory://bucket/x.parquet").shape == here.shape

@@ -16,7 +16,7 @@ from aevb.models import BayesianGenerativeModel, split, standard_models
 from aevb.networks import initialize
 from aevb.training import Resident, Source, feed, loop, reports, train_on
 from aevb.training.checkpoint import FORMAT, Checkpoints, locked, samples_saved
-from aevb.training.feed import FeedError
+from aevb.training.reading_ahead import FeedError
 from aevb.training.state_file import CheckpointError, read_about, read_state, write_state
 
 X = (load_digits().data / 16).astype(np.float32)[:300, ::4]

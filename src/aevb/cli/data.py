@@ -85,19 +85,16 @@ def load_data(settings: Any, likelihood: Any) -> Any:
         settings: `DataSettings`, `SeriesSettings` or `TargetSettings`.
         likelihood: Of the model.
     """
-    from aevb.data.remote import is_url, local_copy
+    from aevb.data.remote import nearby
     from aevb.data.run_data import prepare
     from aevb.data.series import SeriesSettings, prepare_series
     from aevb.data.target import TargetSettings, prepare_target
 
     with downloads() as report:
-        if is_url(settings.source):
-            settings = replace(settings, source=str(local_copy(settings.source, report)))
-        if isinstance(settings, TargetSettings):
-            return prepare_target(settings)
-        if isinstance(settings, SeriesSettings):
-            return prepare_series(settings)
-        return prepare(settings, report, likelihood)
+        if not isinstance(settings, TargetSettings | SeriesSettings):
+            return prepare(settings, report, likelihood)
+        settings = replace(settings, source=str(nearby(settings.source, report)))
+        return prepare_target(settings) if isinstance(settings, TargetSettings) else prepare_series(settings)
 
 
 def estimator_for(table: dict[str, Any]) -> str:

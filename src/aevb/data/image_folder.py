@@ -65,14 +65,14 @@ def read_images(folder: Path, options: PictureOptions = AS_THEY_ARE) -> ImageRow
     levels, conversions, read, broken = [], Counter(), [], []
     for path in files:
         try:
-            picture, done = _read(path, options)
+            picture, done = read_picture(path, options)
         except BrokenPictureError as error:
             if not options.skip_broken:
                 raise DataFileError(f"{error} To leave out such files: --skip-broken.") from error
             broken.append(path.relative_to(folder).as_posix())
             continue
         conversions.update(done)
-        _check_like(path, picture, *((read[0], levels[0]) if read else (path, picture)))
+        check_like(path, picture, *((read[0], levels[0]) if read else (path, picture)))
         read.append(path)
         levels.append(picture)
     if not read:
@@ -83,12 +83,16 @@ def read_images(folder: Path, options: PictureOptions = AS_THEY_ARE) -> ImageRow
     if broken:
         names = ", ".join(broken[:5]) + ", ..." * (len(broken) > 5)
         warnings.warn(f"{folder}: {len(broken):,} of {len(files):,} pictures cannot be read: {names}.", stacklevel=2)
-    folders = [path.relative_to(folder).parent.as_posix() for path in read]
-    labels = np.array([folder.name if name == "." else name for name in folders]) if len(set(folders)) > 1 else None
-    return ImageRows(np.stack(levels).reshape(len(read), -1), levels[0].shape, labels)
+    return ImageRows(np.stack(levels).reshape(len(read), -1), levels[0].shape, folder_names(folder, read))
 
 
-def _check_like(path, picture, first, model):
+def folder_names(folder: Path, files: list[Path]) -> np.ndarray | None:
+    """Return the name of each picture's folder, if there are several."""
+    folders = [path.relative_to(folder).parent.as_posix() for path in files]
+    return np.array([folder.name if name == "." else name for name in folders]) if len(set(folders)) > 1 else None
+
+
+def check_like(path: Path, picture: np.ndarray, first: Path, model: np.ndarray) -> None:
     """Refuse a picture that differs in size or depth from the first one, `model`."""
     if picture.shape[:2] != model.shape[:2]:
         size, other = (f"{array.shape[1]} x {array.shape[0]}" for array in (picture, model))
@@ -131,7 +135,7 @@ class BrokenPictureError(DataFileError):
     """A file cannot be read as a picture."""
 
 
-def _read(path, options) -> tuple[np.ndarray, list[str]]:
+def read_picture(path: Path, options: PictureOptions) -> tuple[np.ndarray, list[str]]:
     """Return a picture's levels, (height, width) or (height, width, 3), and how it was converted."""
     from PIL import Image
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,18 @@ from aevb.data.table import Table, reading, stored_type
 from aevb.errors import DataFileError, no_column
 
 
-def parquet_table(path: Path, label_column: str | None = None, drop_columns: Sequence[str] = ()) -> Table:
-    """Return a Parquet file as a table, without its label column and the columns to leave out."""
-    file = _parquet_file(path)
+def parquet_table(
+    path: Path | str, label_column: str | None = None, drop_columns: Sequence[str] = (), file: Any = None
+) -> Table:
+    """Return a Parquet file as a table, without its label column and the columns to leave out.
+
+    Args:
+        path: The file.
+        label_column: Name of the label column.
+        drop_columns: Names of the columns to leave out.
+        file: Where its description is read, if not in the file at this path.
+    """
+    file = _parquet_file(path, file)
     schema = file.schema_arrow
     left_out = [*([] if label_column is None else [label_column]), *drop_columns]
     for name in left_out:
@@ -65,13 +75,13 @@ def parquet_labels(path: Path, label_column: str) -> np.ndarray:
     return labels if labels.dtype.kind in "iufb" else labels.astype(str)
 
 
-def _parquet_file(path, **options):
+def _parquet_file(path, file=None, **options):
     try:
         import pyarrow.parquet
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{path}: reading Parquet needs pyarrow: pip install 'aevb[parquet]'") from error
     with reading(path, "DataFrame.to_parquet(path)"):
-        return pyarrow.parquet.ParquetFile(path, **options)
+        return pyarrow.parquet.ParquetFile(path if file is None else file, **options)
 
 
 def _matrix(batch, dtype, name) -> np.ndarray:

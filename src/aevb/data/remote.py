@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, final
 from urllib.parse import parse_qsl, urlsplit
 
 from filelock import FileLock
@@ -21,10 +21,13 @@ from aevb.errors import DataFileError
 from aevb.files import written_whole
 
 BLOCK = 2**22  # bytes read at once
+HEAD_BYTES = 2**16  # read at once of a file of which only the beginning or end is needed
 ATTEMPTS, PAUSE = 3, 1.0  # for each file, and seconds between the first two
 SECONDS = 30  # without a byte, over HTTP
 _SECRETS = re.compile(r"signature|token|sig$|secret|password|credential|accesskey|access_key|api_?key", re.IGNORECASE)
 _VERSIONS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "generation", "updated")
+
+T = TypeVar("T")
 
 
 def is_url(source: Any) -> bool:
@@ -55,21 +58,61 @@ def local_copy(url: str, report: Callable[[str, int, int], None] = lambda *_: No
     Raises:
         DataFileError: It cannot be read; the message names the file.
     """
-    _check_no_secret(url)
-    system, path = _opened(url)
-    is_file = ending_of(Path(urlsplit(url).path)) in FORMATS
-    name = hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
-    folder = writable_folder("remote") / name
-    (folder / ".about").mkdir(parents=True, exist_ok=True)
+    shards, folder = shards_at(url), cache_of(url)
     with FileLock(folder / ".lock"):
-        paths = [path] if is_file else _listed(system, path, url)
-        for place in paths:
-            _copy(system, place, folder, url, report)
-        kept = {_name(place) for place in paths}
+        for shard in shards:
+            shard.copied(report)
+        kept = {shard.name for shard in shards}
         for file in folder.iterdir():
             if file.is_file() and file.name not in kept and not file.name.startswith("."):
                 file.unlink()  # it is no longer there
-    return folder / _name(paths[0]) if is_file else folder
+    return folder / shards[0].name if is_file(url) else folder
+
+
+def is_file(url: str) -> bool:
+    """Whether a URL is that of a data file rather than a folder."""
+    return ending_of(Path(urlsplit(url).path)) in FORMATS
+
+
+def cache_of(url: str) -> Path:
+    """Return the folder of the copies of a file or folder, which exists."""
+    folder = writable_folder("remote") / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
+    (folder / ".about").mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@final
+class Shard:
+    """A data file at a URL.
+
+    Args:
+        system: Its file system.
+        place: Its path there.
+        url: The URL that was given, of the file or its folder.
+    """
+
+    def __init__(self, system: Any, place: str, url: str):
+        self.system, self.place, self.name = system, place, _name(place)
+        self.url = url if url.rstrip("/").endswith(self.name) else f"{url.rstrip('/')}/{self.name}"
+        self._folder = cache_of(url)
+
+    def copied(self, report: Callable[[str, int, int], None] = lambda *_: None) -> Path:
+        """Return the path of the local copy; a file is copied once, also by several processes of a host."""
+        with FileLock(self._folder / ".about" / f"{self.name}.lock"):
+            _copy(self, self._folder, report)
+        return self._folder / self.name
+
+    def head(self, read: Callable[[Any], T]) -> T:
+        """Return what a function reads from the file itself, which is not copied."""
+        with named(self.url), self.system.open(self.place, "rb", block_size=HEAD_BYTES) as file:
+            return read(file)
+
+
+def shards_at(url: str) -> list[Shard]:
+    """Return the data file at a URL, or all those of a folder, in the order of their names."""
+    _check_no_secret(url)
+    system, path = _opened(url)
+    return [Shard(system, place, url) for place in ([path] if is_file(url) else _listed(system, path, url))]
 
 
 def _check_no_secret(url):
@@ -93,16 +136,16 @@ def _opened(url):
         ) from None
     options: dict[str, Any] = {}
     if url.startswith("http"):
-        with _named(url):
+        with named(url):
             import aiohttp  # pyright: ignore[reportMissingImports]
 
             times = {"total": None, "sock_connect": SECONDS, "sock_read": SECONDS}
             options["client_kwargs"] = {"timeout": aiohttp.ClientTimeout(**times)}
-    with _named(url):
+    with named(url):
         return fsspec.core.url_to_fs(url, **options)
 
 
-class _named:  # noqa: N801
+class named:  # noqa: N801
     """Context manager in which errors of any library become one that names the URL."""
 
     def __init__(self, url: str):
@@ -120,7 +163,7 @@ class _named:  # noqa: N801
 
 def _listed(system, path, url):
     """Return the data files of a folder."""
-    with _named(url):
+    with named(url):
         found = sorted(entry["name"] for entry in system.ls(path, detail=True) if entry.get("type") != "directory")
     files = [place for place in found if ending_of(Path(_name(place))) in FORMATS]
     if not files:
@@ -128,12 +171,11 @@ def _listed(system, path, url):
     return files
 
 
-def _copy(system, place, folder, url, report):
+def _copy(shard, folder, report):
     """Copy one file, unless the copy is still good."""
-    name = _name(place)
-    where = url if url.rstrip("/").endswith(name) else f"{url.rstrip('/')}/{name}"
-    with _named(where):
-        facts = system.info(place)
+    name, where = shard.name, shard.url
+    with named(where):
+        facts = shard.system.info(shard.place)
     version = {"size": facts.get("size"), **{key: str(facts[key]) for key in _VERSIONS if facts.get(key) is not None}}
     about, target = folder / ".about" / f"{name}.json", folder / name
     if target.is_file() and about.is_file():
@@ -143,8 +185,8 @@ def _copy(system, place, folder, url, report):
     found = ""
     for attempt in range(ATTEMPTS):
         try:
-            with _named(where), written_whole(target) as scratch:
-                found = _receive(system, place, scratch, version["size"], lambda size: report(name, size, 0))
+            with named(where), written_whole(target) as scratch:
+                found = _receive(shard, scratch, version["size"], lambda size: report(name, size, 0))
             break
         except DataFileError:
             if attempt + 1 == ATTEMPTS:
@@ -154,17 +196,17 @@ def _copy(system, place, folder, url, report):
         scratch.write_text(json.dumps({"version": version, "sha256": found}))
 
 
-def _receive(system, place, scratch, size, report):
+def _receive(shard, scratch, size, report):
     """Copy a file; return its SHA-256."""
     found, received = hashlib.sha256(usedforsecurity=False), 0
-    with system.open(place, "rb") as source, open(scratch, "wb") as target:
+    with shard.system.open(shard.place, "rb") as source, open(scratch, "wb") as target:
         while block := source.read(BLOCK):
             found.update(block)
             target.write(block)
             received += len(block)
             report(received)
     if size is not None and received != size:
-        raise DataFileError(f"{place}: {received:,} of {size:,} bytes arrived.")
+        raise DataFileError(f"{shard.url}: {received:,} of {size:,} bytes arrived.")
     return found.hexdigest()
 
 

@@ -13,10 +13,14 @@ from aevb.data.data_settings import DataSettings
 from aevb.data.datasets import DATASETS, Dataset
 from aevb.data.frames import COLUMN_KINDS, frame_of
 from aevb.data.frames.parts import take_rows
+from aevb.data.image_folder import AS_THEY_ARE, PictureOptions
 from aevb.data.own import described, open_dataset, own_labels, own_tables
 from aevb.data.own_frame import open_own_frame
+from aevb.data.picture_table import picture_labels, picture_table
+from aevb.data.remote import is_url, nearby
+from aevb.data.remote_tables import remote_tables
 from aevb.data.scan import pick
-from aevb.data.table import NamedColumns, SomeRows
+from aevb.data.table import NamedColumns, SomeRows, Table
 from aevb.data.tables import ending_of, is_image_folder
 from aevb.errors import DataFileError, shown
 from aevb.fitted import FittedModel
@@ -86,8 +90,9 @@ def prepare(settings: DataSettings, report=lambda *_: None, likelihood: Any = "a
     """
     image_shape = None if settings.image_shape is None else tuple(settings.image_shape)
     columns = {"label_column": settings.label_column, "drop_columns": settings.drop_columns}
-    if (tables := large_tables(settings.source, **columns)) is not None:
+    if (tables := large_tables(settings.source, **columns, pictures=settings.pictures)) is not None:
         return _prepare_large(settings, tables, image_shape)
+    settings = replace(settings, source=str(nearby(settings.source, report)))
     frame = open_own_frame(settings.source, likelihood, drop_missing=settings.drop_missing, **columns)
     if frame is not None:
         return _prepare_frame(settings, frame)
@@ -173,7 +178,9 @@ def _prepare_large(settings, tables, image_shape):
     rows = pick(tables, chosen)
     check_rows(rows, None, name=settings.source, row_numbers=chosen, columns=tables[0].columns)
     is_test = np.isin(chosen, test)
-    every = own_labels(Path(settings.source), settings.label_column, num_rows)
+    path = Path(settings.source)
+    is_folder = is_image_folder(path)
+    every = picture_labels(path) if is_folder else own_labels(path, settings.label_column, num_rows)
     labels = (None, None) if every is None else (every[shown], every[test])
     dataset = Dataset(settings.source, rows, None, tables[0].image_shape, "", columns=tables[0].columns)
     dataset = _drawn(described(dataset, settings.source, image_shape, num_rows), settings)
@@ -202,16 +209,25 @@ def _num_test(settings, num_rows):
     return num_test
 
 
-def large_tables(source: str, label_column: str | None = None, drop_columns: Sequence[str] = ()):
+def large_tables(
+    source: str,
+    label_column: str | None = None,
+    drop_columns: Sequence[str] = (),
+    pictures: PictureOptions = AS_THEY_ARE,
+) -> list[Table] | None:
     """Return the tables of data that do not fit into memory; None for other data, and for those with words."""
     from aevb.data.training_data import is_large
 
+    if is_url(source):
+        tables = None if label_column or drop_columns else remote_tables(source)
+        return tables if tables is not None and is_large(tables) else None
     path = Path(source)
     may_be_large = ending_of(path) in (".npy", ".npz", ".parquet") or path.is_dir()
-    if source in DATASETS or not path.exists() or not may_be_large or is_image_folder(path):
+    if source in DATASETS or not path.exists() or not may_be_large:
         return None
     try:
-        tables = own_tables(path, label_column, drop_columns)
+        is_folder = is_image_folder(path)
+        tables = [picture_table(path, pictures)] if is_folder else own_tables(path, label_column, drop_columns)
     except DataFileError:
         return None  # reading it as a frame works, or reading it at once says what is wrong
     return tables if is_large(tables) else None

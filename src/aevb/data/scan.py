@@ -10,6 +10,7 @@ import numpy as np
 from aevb.data.checks import check_rows, scaled, units_of
 from aevb.data.kinds import sample_numbers
 from aevb.data.reading import Reading, check_density, decide
+from aevb.data.remote_tables import fetched_ahead
 from aevb.data.table import Table, blocks, rows_between
 from aevb.matrices import block_rows
 from aevb.models import LIKELIHOODS
@@ -60,7 +61,8 @@ def scan(
     options = {"keep": keep, "sampled": sampled, "left_out": left_out, "measures": may_need_units}
     mine = sum(stop - first for (first, stop), owner in zip(ranges, owners, strict=True) if owner == group().process_id)
     advance = _counter(mine, update)
-    parts = group().shared(lambda range_: scan_part(tables, *range_, **options, advance=advance), ranges, owners)
+    with fetched_ahead(_of_mine(tables, ranges, owners)):
+        parts = group().shared(lambda range_: scan_part(tables, *range_, **options, advance=advance), ranges, owners)
     used = [part for part in parts if part["count"]]
     low, high = np.min([part["low"] for part in used], axis=0), np.max([part["high"] for part in used], axis=0)
     sample, kept = (np.concatenate([part[name] for part in parts]) for name in ("sample", "kept"))
@@ -114,6 +116,12 @@ def scan_part(
     return found
 
 
+def _of_mine(tables, ranges, owners):
+    """Return the tables that this process reads."""
+    mine = [edges for edges, owner in zip(ranges, owners, strict=True) if owner == group().process_id]
+    return [table for edges in mine for table in rows_between(tables, *edges)]
+
+
 def _counter(total, update):
     seen = 0
 
@@ -148,18 +156,14 @@ def add_checksum(before: int, rows: np.ndarray) -> int:
 def pick(tables: list[Table], numbers: np.ndarray) -> np.ndarray:
     """Return the rows with these indices, ascending and counted over all tables; each process reads some of them."""
     total, num_processes = sum(table.num_rows for table in tables), group().num_processes
-    edges = total * np.arange(num_processes + 1) // num_processes
+    ranges = list(pairwise(total * number // num_processes for number in range(num_processes + 1)))
+    none = np.zeros((0, tables[0].num_columns), tables[0].dtype)
 
-    def picked(range_):
-        return {"rows": np.concatenate([*_picked(tables, numbers, *range_), _no_rows(tables[0])])}
+    def picked(edges):
+        return {"rows": np.concatenate([none, *_picked(tables, numbers, *edges)])}
 
-    return np.concatenate(
-        [part["rows"] for part in group().shared(picked, list(pairwise(edges)), range(num_processes))]
-    )
-
-
-def _no_rows(table):
-    return np.zeros((0, table.num_columns), table.dtype)
+    with fetched_ahead(_of_mine(tables, ranges, range(num_processes))):
+        return np.concatenate([part["rows"] for part in group().shared(picked, ranges, range(num_processes))])
 
 
 def _picked(tables, numbers, first, stop):

@@ -31,6 +31,7 @@ class Table(NamedTuple):
         columns: The column names, if there are any.
         image_shape: (height, width) if a row is an image.
         first_row: Index of its first row in the file, if it is a part of one.
+        fetch: Brings the file near; None if it is.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Table(NamedTuple):
     columns: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
     first_row: int = 0
+    fetch: Callable[[], Any] | None = None
 
     def part(self, first: int, stop: int) -> "Table":
         """Return the rows from `first` to `stop` as a table; what can only be read as a whole is, and cut."""

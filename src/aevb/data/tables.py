@@ -16,6 +16,7 @@ import numpy as np
 from aevb.data.csv_file import read_csv
 from aevb.data.image_folder import DEEP, ENDINGS, deep_levels, image_files, read_images
 from aevb.data.parquet_file import parquet_table
+from aevb.data.picture_table import picture_table
 from aevb.data.table import SomeRows, Table, array_table, reading, stored_type
 from aevb.errors import DataFileError
 
@@ -40,6 +41,8 @@ def open_tables(path) -> list[Table]:
     Raises:
         DataFileError: The message names the file, what is wrong with it and what to do.
     """
+    from aevb.data.training_data import is_large
+
     path = Path(path)
     if not path.exists():
         raise DataFileError(f"{path} does not exist (looked from {Path.cwd()}). Check the name.")
@@ -50,6 +53,8 @@ def open_tables(path) -> list[Table]:
             raise DataFileError(f"{path}: files ending in {ending or 'nothing'!r} are not supported. {advice}")
         return [FORMATS[ending](path)]
     if is_image_folder(path):
+        if is_large(tables := [picture_table(path)]):
+            return tables
         rows, shape, _ = read_images(path)
         return [array_table(str(path), rows, image_shape=shape)]
     files = data_files(path)
@@ -57,7 +62,7 @@ def open_tables(path) -> list[Table]:
         raise DataFileError(_nothing_in(path))
     tables = [FORMATS[ending_of(file)](file) for file in files]
     for table in tables[1:]:
-        _check_alike(tables[0], table)
+        check_alike(tables[0], table)
     return tables
 
 
@@ -192,7 +197,8 @@ def _check_sizes(archive, headers):
             raise ValueError(f"the header of {name} claims {claimed:,} bytes, but there are {held:,}")
 
 
-def _check_alike(one: Table, other: Table):
+def check_alike(one: Table, other: Table) -> None:
+    """Refuse a table that differs from another one in its columns or their type."""
     facts = {
         "number of columns": (one.num_columns, other.num_columns),
         "data type": (one.dtype, other.dtype),

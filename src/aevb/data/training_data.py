@@ -25,11 +25,11 @@ from aevb.data.reading import (
     set_column_names,
     set_table_columns,
 )
-from aevb.data.remote import nearby
+from aevb.data.remote_tables import tables_at
 from aevb.data.request import DataRequest
 from aevb.data.scan import NO_ROWS, scan
 from aevb.data.table import NamedColumns, SomeRows, blocks
-from aevb.data.tables import memmap_table, open_tables
+from aevb.data.tables import memmap_table
 from aevb.data.weights import Used, used_rows
 from aevb.models import CUSTOM, LIKELIHOODS, TABLE, Conversion, Numbers, SparseRows, is_sparse
 from aevb.training import Feed, Resident, Source
@@ -77,7 +77,7 @@ def open_training_data(estimator, X: Any, request: DataRequest, key: Callable[[]
     if isinstance(X, SomeRows):
         return _from_tables(estimator, X.tables, request, key, X.left_out)
     if isinstance(X, str | os.PathLike):
-        return _from_tables(estimator, open_tables(nearby(X)), request, key)
+        return _from_tables(estimator, tables_at(X), request, key)
     if isinstance(X, np.memmap) and X.nbytes > IN_MEMORY_BYTES:
         return _from_tables(estimator, [memmap_table(X, "X")], request, key)
     if gives_batches(X):

@@ -1,7 +1,8 @@
 """Training: the compiled loop, its data feeds, checkpoints and diagnosis."""
 
 from aevb.training.evaluation import bound_terms, lower_bounds, rowwise
-from aevb.training.feed import Chunk, ChunkPlan, Feed, Resident, read_ahead
+from aevb.training.feed import Chunk, ChunkPlan, Feed, Resident
+from aevb.training.reading_ahead import read_ahead
 from aevb.training.result import Trained
 from aevb.training.run import train, train_on
 from aevb.training.source import Source

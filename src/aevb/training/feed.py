@@ -4,12 +4,10 @@ A feed decides which rows each chunk contains and in which order they are visite
 the chunk's number. The loop needs nothing else, and one compiled program serves all feeds.
 """
 
-import queue
-import threading
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -21,9 +19,6 @@ from aevb.training.source import Rows, Source
 from aevb.training.weights import visits
 
 MAX_CHUNK_STEPS = 250  # about a second with the paper's network: short enough to feel responsive
-READ_AHEAD = 2  # chunks that wait for the device
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -258,58 +253,3 @@ def shuffle(key: Array, epoch: int, num_rows: int, repeats: int = 1, weights: np
 def generator(key: Array, *numbers: int) -> np.random.Generator:
     """Return a NumPy generator that is a function of a key and some numbers."""
     return np.random.default_rng([*np.asarray(jax.random.key_data(key)), *numbers])
-
-
-class FeedError(Exception):
-    """Reading the data failed; the learner is not at fault."""
-
-    def __init__(self, cause: BaseException):
-        super().__init__(str(cause))
-        self.cause = cause
-
-
-def read_ahead(items: Iterator[T]) -> Generator[T]:
-    """Yield the items of an iterator, which runs in a thread, a little ahead of the consumer.
-
-    Close it (or run it to its end) to stop the thread.
-
-    Raises:
-        FeedError: The iterator failed; `cause` is its error.
-
-    Example:
-        >>> list(read_ahead(iter("abc")))
-        ['a', 'b', 'c']
-    """
-    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(READ_AHEAD)
-    is_closed = threading.Event()
-
-    def put(kind, value=None):
-        while not is_closed.is_set():
-            try:
-                return waiting.put((kind, value), timeout=0.1)
-            except queue.Full:
-                pass
-
-    def run():
-        try:
-            for item in items:
-                put("item", item)
-                if is_closed.is_set():
-                    return
-            put("end")
-        except BaseException as error:
-            put("error", error)
-
-    thread = threading.Thread(target=run, name="aevb-read-ahead", daemon=True)
-    thread.start()
-    try:
-        while True:
-            kind, value = waiting.get()
-            if kind == "end":
-                return
-            if kind == "error":
-                raise FeedError(value) from value
-            yield value
-    finally:
-        is_closed.set()
-        thread.join(timeout=1)  # a thread that still waits for its data is abandoned

@@ -25,11 +25,12 @@ from aevb.training.checkpoint import Checkpoints, SaveError
 from aevb.training.chunk_steps import COMPILER_OPTIONS, chunk_steps, has_slow_loop, one_by_one
 from aevb.training.diagnosis import DivergedError, check_finite, diagnose
 from aevb.training.evaluation import batches_of
-from aevb.training.feed import Chunk, Feed, FeedError
+from aevb.training.feed import Chunk, Feed
 from aevb.training.held_out import judge
 from aevb.training.over_devices import called, on_one_device, over_devices, whole
 from aevb.training.position import Position
 from aevb.training.progress import Progress
+from aevb.training.reading_ahead import FeedError
 from aevb.training.reports import averages, repeated, report_of_a_step
 from aevb.training.result import Ending, Trained
 
