@@ -93,12 +93,12 @@ def test_a_dot_shows_its_picture_and_can_be_used_as_input(visit, digits_page):
 
 def test_epsilon_is_drawn_again_and_z_is_mu_plus_sigma_epsilon(visit, digits_page):
     opened = visit(digits_page)
-    seed, draws = opened.value("values.epsilonSeed"), opened.value("[...app.draws]")
+    seed, draws = opened.value("values.epsilonSeed"), opened.value("[...app.draws.z]")
     opened.page.get_by_role("button", name="Draw ε").click()
     opened.until(f"values.epsilonSeed !== {seed}")
     expected = opened.value("[...app.q.mu].map((mu, j) => mu + app.q.sigma[j] * app.epsilon()[j])")
     np.testing.assert_allclose(opened.vector("z"), expected, atol=1e-5)
-    assert not np.isclose(opened.value("[...app.draws]"), draws).any()
+    assert not np.isclose(opened.value("[...app.draws.z]"), draws).any()
     opened.page.get_by_role("button", name="Zoom to q(z|x)").click()
     opened.rest()
     assert opened.value("values.view.span < 6 * Math.max(...app.q.sigma)")

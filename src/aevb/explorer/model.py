@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 from numpyro.distributions import Normal
 
+from aevb.distributions import Stack
 from aevb.explorer.arrays import as_half
 from aevb.explorer.columns import describe_columns
 from aevb.explorer.features import shown_model
 from aevb.explorer.given import describe_given, why_not
 from aevb.fitted import FittedModel
 from aevb.models import LIKELIHOODS, TABLE, named_leaves, split
+from aevb.models.hierarchy import Ladder
 from aevb.models.priors import MIXTURE
+from aevb.models.sharing import untied
 
 PAGE_LIKELIHOODS = ("bernoulli", "gaussian", "sigmoid-gaussian", TABLE)  # which page/model.js and families.js decode
 _ARGUMENTS = ("hidden", "activation", "learner", "network")
@@ -58,11 +61,6 @@ def check_explorable(model: FittedModel) -> None:
         )
     if (reason := why_not(model)) is not None:
         raise NotExplorableError(f"{reason}.")
-    if model.arguments.levels:
-        raise NotExplorableError(
-            "this model has several levels of latent variables, which the page cannot draw. sample, transform and "
-            "traverse show them."
-        )
     form = model.prior_form
     if (form is None and not _has_standard_prior(model)) or (form is not None and form.name != MIXTURE):
         raise NotExplorableError(
@@ -71,11 +69,17 @@ def check_explorable(model: FittedModel) -> None:
 
 
 def _has_standard_prior(model):
-    """Whether p(z) is N(0, I)."""
-    prior = getattr(model.generative.latent_distribution(), "base_dist", None)
+    """Whether p(z), or that of the last level of a hierarchy, is N(0, I)."""
+    prior = getattr(_last_level(model), "base_dist", None)
     if not isinstance(prior, Normal):
         return False
     return bool(np.all(np.asarray(prior.loc) == 0) and np.all(np.asarray(prior.scale) == 1))
+
+
+def _last_level(model) -> Any:
+    """Return p(z), or that of the last level of a hierarchy."""
+    p = model.point_generative.latent_distribution()
+    return p.chain.factors[0] if isinstance(p, Stack) else p
 
 
 def has_encoder(model: FittedModel) -> bool:
@@ -89,6 +93,8 @@ def describe(model: FittedModel) -> dict[str, Any]:
     return {
         **arguments,
         "latent_dim": model.latent_dim,
+        "levels": levels_of(model),
+        "is_ladder": isinstance(getattr(model.encoder, "encoder", None), Ladder),
         "image_shape": _image_shape(model),
         "hidden": [int(width) for width in model.arguments.hidden_for(is_table=model.is_table)],
         "likelihood": model.likelihood,
@@ -102,6 +108,11 @@ def describe(model: FittedModel) -> dict[str, Any]:
     }
 
 
+def levels_of(model: FittedModel) -> list[int]:
+    """Return the number of variables of each level, that next to the data first."""
+    return [int(size) for size in model.arguments.levels or (model.latent_dim,)]
+
+
 def _image_shape(model):
     """Return (height, width, channels) of the images that networks read; None if rows are not images."""
     shape = None if model.is_table else model.matrix.image_shape
@@ -109,10 +120,10 @@ def _image_shape(model):
 
 
 def _mixture(model):
-    """Return the parameters of a learned mixture as lists; None for the prior N(0, I)."""
+    """Return the parameters of a learned mixture, of the last level, as lists; None for the prior N(0, I)."""
     if model.prior_form is None:
         return None
-    p: Any = model.point_generative.latent_distribution()
+    p = _last_level(model)
     scale = np.linalg.inv(np.asarray(p.whitening, np.float64))
     arrays = {"log_weights": np.log(p.weights), "loc": p.loc, "whitening": p.whitening, "scale": scale}
     return {name: np.asarray(array, np.float64).tolist() for name, array in arrays.items()}
@@ -124,7 +135,7 @@ def model_arrays(model: FittedModel) -> dict[str, np.ndarray]:
     Vectors stay in single precision: they are small, and the units of the data may have any scale. For full VB these
     are the means of q(theta).
     """
-    parameters, constants, _ = split((model.point_generative, model.encoder))
+    parameters, constants, _ = split(untied((model.point_generative, model.encoder)))
     leaves = {name: np.asarray(leaf) for name, leaf in named_leaves({"parameters": parameters, "constants": constants})}
     return {
         name: as_half(leaf) if leaf.ndim >= 2 else leaf.astype(np.float32)

@@ -1,24 +1,21 @@
-"""The datapoints that a page shows: their values, codes and labels, and the principal axes of the codes."""
+"""The datapoints that a page shows: their values, codes and labels."""
 
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
-from aevb.arrays import num_rows
 from aevb.data.frames.stored import LABELS
 from aevb.data.kinds import are_grey_levels, sample_rows
 from aevb.data.labels import label_kind
 from aevb.data.run_data import RunData
-from aevb.estimators import analytic_kl
 from aevb.explorer.active import MAX_ROWS_WITHOUT_ENCODER, active_latents, evenly
 from aevb.explorer.arrays import as_half
 from aevb.explorer.fields import describe_fields
 from aevb.explorer.given import colours, rows_given
+from aevb.explorer.latents import describe_latents
 from aevb.explorer.model import has_encoder
 from aevb.fitted import FittedModel, coding, likelihoods
-from aevb.models import LIKELIHOODS, STANDARD, Datapoint
-from aevb.training import rowwise
+from aevb.models import LIKELIHOODS, Datapoint
 
 MAX_ROWS = 2000
 MAX_VALUES = 1_600_000  # 2,000 rows of 28 x 28: about half a megabyte when compressed
@@ -47,15 +44,13 @@ def choose_points(model: FittedModel, run_data: RunData, most: int | None = None
     codes = np.asarray(coding.posterior_means(model, x), np.float32)  # (n, J)
     values, shape = model.matrix.as_read(rows), run_data.dataset.image_shape
     means, stds = _columns(model, values)
-    center, directions, variances = _principal_axes(codes)
-    carried, kind = _carried(model, x, codes)
+    latent_facts, latent_arrays = describe_latents(model, x, codes)
     arrays = {
         "rows": _compact(model, model.matrix.shifted(rows)),
         "codes": codes,
         "column_means": means,
         "column_stds": stds,
-        "pca_center": center,
-        "pca_directions": directions,
+        **latent_arrays,
     }
     if given is not None:
         arrays["given"] = given.astype(np.float32)
@@ -67,10 +62,8 @@ def choose_points(model: FittedModel, run_data: RunData, most: int | None = None
         "row_scale": float(model.matrix.scale_of(rows)),
         "num_held_out": num_held_out,
         "labels": label_facts,
-        "carried": [float(value) for value in carried],
-        "carried_kind": kind,
+        **latent_facts,
         "active": active_latents(model, run_data).is_active.tolist(),
-        "pca_variances": [float(value) for value in variances],
         "range": [0, 1] if shape is None else _range(values if model.matrix.offset is None else rows),
         "image_shape": shape,
         "light_on_dark": run_data.dataset.light_on_dark,
@@ -127,31 +120,6 @@ def _compact(model, rows):
     if rows.dtype == np.uint8 or np.isin(rows, (0, 1)).all():
         return rows.astype(np.uint8)
     return as_half(rows) if LIKELIHOODS[model.likelihood].unit_interval else rows.astype(np.float32)
-
-
-def _principal_axes(codes):
-    """Return the mean (J,) of the codes, their principal directions (J, J), as rows, and the variances along them."""
-    center = codes.mean(axis=0)
-    covariance = np.cov(codes, rowvar=False).reshape(codes.shape[1], -1)
-    variances, directions = np.linalg.eigh(covariance)
-    directions = directions.T[::-1]
-    signs = np.sign(directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)])
-    return center, (directions * signs[:, None]).astype(np.float32), variances[::-1]
-
-
-def _carried(model, rows, codes):
-    """Return the information in each latent variable: the average KL(q(z_j|x) || p(z_j)) in nats, or the variance."""
-    # The variables of another p(z) are not independent.
-    if not has_encoder(model) or model.prior != STANDARD or model.with_holes(rows).all():
-        return codes.var(axis=0), "variance of the codes"
-    models, is_complete = (model.generative, model.recognition), ~model.with_holes(rows)
-    rows = jax.tree.map(lambda array: array[is_complete], rows)
-    return rowwise(_divergences, models, model.source(rows), np.arange(num_rows(rows))).mean(axis=0), "nats"
-
-
-def _divergences(models, x):
-    generative, recognition = models
-    return analytic_kl(recognition(x).base_dist, generative.latent_distribution().base_dist)
 
 
 def _typical_bound(model, rows):

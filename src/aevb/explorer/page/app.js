@@ -24,6 +24,8 @@ import { State } from "./state.js";
  * @property {number[]} carried
  * @property {string} carried_kind
  * @property {boolean[]} active
+ * @property {number[]} latent_loc origin of the coordinates
+ * @property {number[]} latent_scale their unit
  * @property {number[]} pca_variances
  * @property {[number, number]} range
  * @property {number[] | null} image_shape (height, width), or (height, width, channels)
@@ -56,7 +58,7 @@ export class App {
     this.data = facts.data;
     this.model = makeModel(facts.model, arrays);
     /** What x is conditioned on; null if it is not. */
-    this.given = facts.model.given && new Given(facts.model.given, this.model, arrays, facts.model.activation);
+    this.given = facts.model.given && new Given(facts.model.given, this.model, arrays, facts.model);
     this.givenRows = arrays.get("given")?.values ?? new Float32Array(0); // (n, D')
     this.J = this.model.latentDim;
     this.D = this.model.dataDim;
@@ -65,11 +67,13 @@ export class App {
     this.rows = values(arrays, "rows"); // (n, D)
     this.labels = arrays.get("labels")?.values ?? null;
     this.columns = { means: values(arrays, "column_means"), stds: values(arrays, "column_stds") };
-    /** @type {Record<"axes" | "pca", Basis>} */
-    this.bases = {
-      axes: latentAxes(facts.data.carried, facts.data.carried_kind, facts.data.active),
-      pca: principalAxes(values(arrays, "pca_directions"), values(arrays, "pca_center"), facts.data.pca_variances),
-    };
+    this.levels = this.model.levels;
+    const [directions, center] = [values(arrays, "pca_directions"), values(arrays, "pca_center")];
+    /** @type {Record<"axes" | "pca", Basis>[]} of each level */
+    this.bases = this.levels.sizes.map((_, level) => ({
+      axes: latentAxes(facts.data, this.levels, level),
+      pca: principalAxes(facts.data, directions, center, this.levels, level),
+    }));
     this.offset = facts.data.offset ?? new Array(this.D).fill(0);
     /** @type {Field[]} the columns of a table; empty for images */
     this.fields = (facts.data.fields ?? []).map((field, i) => new Field(field, i, this.model));
@@ -85,8 +89,8 @@ export class App {
     this.prediction = null;
     /** @type {Gaussian | null} q(z|x) of the input, if the encoder can read it */
     this.q = null;
-    /** @type {Float32Array} its draws (L, J) */
-    this.draws = new Float32Array(0);
+    /** @type {import("./levels.js").Draws | null} its draws (L, J) */
+    this.draws = null;
     /** @type {Float32Array[]} z of the completions */
     this.particles = [];
     /** @type {Float32Array[]} z of the samples from the prior */
@@ -104,7 +108,12 @@ export class App {
   }
 
   get basis() {
-    return this.bases[this.values.basis];
+    return this.bases[this.values.level][this.values.basis];
+  }
+
+  /** The number of variables of the level that is shown. */
+  get numShown() {
+    return this.levels.sizes[this.values.level];
   }
 
   /**
@@ -221,7 +230,7 @@ export class App {
    */
   drawRow(seed) {
     const random = new Random(seed);
-    const p = this.model.decode(random.normals(this.J));
+    const p = this.model.decode(this.levels.draws(random, 1));
     const x = this.model.draw(p, random).map((value, i) => this.fields[i]?.valid(value) ?? value);
     const missing = new Uint8Array(this.D);
     this.fields.forEach(({ facts }, i) => facts.about !== undefined && x[i] === 1 && (missing[facts.about] = 1));
@@ -229,11 +238,62 @@ export class App {
   }
 
   /**
-   * Move z by hand.
-   * @param {Float32Array} z
+   * Move the level that is shown by hand; the levels below follow.
+   * @param {Float32Array} z (J,)
    */
   moveTo(z) {
+    this.jumpTo(this.settled(z));
+  }
+
+  /**
+   * Move all levels.
+   * @param {Float32Array} z (J,)
+   */
+  jumpTo(z) {
     this.state.set({ z, isMoved: true });
+  }
+
+  /**
+   * Several z with the levels below the one that is shown at their means, or drawn with the current noise.
+   * @param {Float32Array} z (n, J)
+   */
+  settled(z) {
+    const { level, isBelowDrawn, belowSeed } = this.values;
+    if (level === 0) return z;
+    const noise = isBelowDrawn ? new Random(belowSeed).normals(this.J) : new Float32Array(this.J);
+    return this.levels.descend(z, level, noise);
+  }
+
+  /**
+   * Show the plane of another level.
+   * @param {number} level
+   */
+  showLevel(level) {
+    this.state.set({ level, first: 0, second: Math.min(1, this.levels.sizes[level] - 1) });
+    this.showAll();
+  }
+
+  /**
+   * p of the level that is shown, given the one above it at its current z; null if it is not a Gaussian.
+   * @returns {Gaussian | null} (J,), of which only that level counts
+   */
+  priorHere() {
+    const { level, z } = this.values;
+    const p = this.levels.priorAt(level, z);
+    if (!p) return null;
+    const found = { mu: z.slice(), sigma: new Float32Array(this.J) };
+    this.levels.put(found.mu, level, p.mu);
+    this.levels.put(found.sigma, level, p.sigma);
+    return found;
+  }
+
+  /** The highest level of which at least two variables are active. */
+  startingLevel() {
+    const { active } = this.data;
+    const isInUse = (/** @type {number} */ level) => this.levels.places(level).filter((j) => active[j]).length > 1;
+    let level = this.levels.last;
+    while (level > 0 && !isInUse(level)) level -= 1;
+    return level;
   }
 
   /**
@@ -293,7 +353,7 @@ export class App {
     for (let s = 0; s < this.numPoints; s++) {
       const code = this.rows[s * this.D + column];
       if (Number.isNaN(code)) continue;
-      const value = this.bases.axes.coordinates(this.codes.subarray(s * this.J, (s + 1) * this.J))[k];
+      const value = this.bases[0].axes.coordinates(this.codes.subarray(s * this.J, (s + 1) * this.J))[k];
       sums[code][0] += 1;
       sums[code][1] += value;
       [count, sum, squares] = [count + 1, sum + value, squares + value * value];
@@ -307,6 +367,8 @@ export class App {
   startingValues() {
     const { latentDim: J, dataDim: D } = this.model;
     const [one, other] = this.twoDifferent();
+    const level = this.startingLevel();
+    const second = Math.min(1, this.levels.sizes[level] - 1);
     const isUnknown = this.isListed && this.model.encoder !== null; // nothing is known at first
     return {
       z: isUnknown ? new Float32Array(J) : this.code(one),
@@ -317,8 +379,11 @@ export class App {
       epsilonSeed: 1,
       basis: "axes",
       first: 0,
-      second: Math.min(1, J - 1),
-      view: this.wholeView("axes", 0, Math.min(1, J - 1)),
+      second,
+      level,
+      isBelowDrawn: false,
+      belowSeed: 1,
+      view: this.wholeView(this.bases[level].axes, 0, second),
       temperature: 1,
       sampleSeed: 1,
       completionSeed: 1,
@@ -338,15 +403,15 @@ export class App {
 
   /**
    * A view that contains all but the farthest codes, and the middle of the prior.
-   * @param {"axes" | "pca"} kind
+   * @param {Basis} basis
    * @param {number} first
    * @param {number} second
    */
-  wholeView(kind, first, second) {
+  wholeView(basis, first, second) {
     const [x, y] = [first, second].map((k) => {
       const values = Float32Array.from(
         { length: this.numPoints },
-        (_, i) => this.bases[kind].coordinates(this.codes.subarray(i * this.J, (i + 1) * this.J))[k],
+        (_, i) => basis.coordinates(this.codes.subarray(i * this.J, (i + 1) * this.J))[k],
       ).sort();
       const [low, high] = [0.003, 0.997].map((share) => values[Math.round(share * (values.length - 1))]);
       return { low: Math.min(low, -2), high: Math.max(high, 2) };
@@ -357,8 +422,8 @@ export class App {
 
   /** Zoom out to all of the chosen plane. */
   showAll() {
-    const { basis, first, second } = this.values;
-    this.state.set({ view: this.wholeView(basis, first, second) });
+    const { first, second } = this.values;
+    this.state.set({ view: this.wholeView(this.basis, first, second) });
   }
 
   /** Two datapoints to start with: with different labels, if there are any, and typical of them. */

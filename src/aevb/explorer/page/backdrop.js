@@ -36,13 +36,14 @@ export class Backdrop {
    */
   show(frame, force = false) {
     const { app } = this;
-    const { basis, first, second, z, colour, isManifoldShown } = app.values;
+    const { basis, level, isBelowDrawn, belowSeed, first, second, z, colour, isManifoldShown } = app.values;
     const c = app.basis.coordinates(z);
-    const rest = Array.from(c)
+    const rest = Array.from(c.subarray(0, app.numShown))
       .filter((_, k) => k !== first && k !== second)
       .map((value) => value.toFixed(3));
     const { left, bottom, unit, size } = frame;
-    const key = [basis, first, second, left, bottom, unit, size, isManifoldShown, colour, ...rest].join();
+    const below = isBelowDrawn ? belowSeed : 0;
+    const key = [basis, level, below, first, second, left, bottom, unit, size, isManifoldShown, colour, ...rest].join();
     if (key === this.key && !force) return;
     this.key = key;
     this.frame = frame;
@@ -81,7 +82,7 @@ export class Backdrop {
       if (second !== first) c[second] = frame.bottom + (frame.size - (row + stride / 2) * step) / frame.unit;
       places.set(app.basis.latent(c), i * app.J);
     });
-    const p = app.model.decode(places);
+    const p = app.model.decode(app.settled(places));
     const drawing = context(this.canvas);
     cells.forEach(({ column, row, stride }, i) => {
       const size = stride * step;

@@ -4,57 +4,31 @@
 import { logLikelihood } from "./model.js";
 
 /** @typedef {import("./model.js").AnyModel} AnyModel */
-/** @typedef {import("./model.js").Gaussian} Gaussian */
 /**
  * @typedef {object} Bound in nats
- * @property {Gaussian} q
- * @property {Float32Array} z the draws (L, J)
+ * @property {import("./levels.js").Draws} draws of z, (L, J)
  * @property {number} reconstruction
  * @property {number} stdError of the reconstruction
  * @property {number} kl
+ * @property {number[]} klOfLevels its parts, that of the level next to the data first
  * @property {number} bound
  */
 
 /**
- * z = mu + sigma * epsilon, for several epsilon.
- * @param {Gaussian} q
- * @param {Float32Array} epsilon (L, J)
- */
-export function reparameterize(q, epsilon) {
-  const J = q.mu.length;
-  return epsilon.map((value, i) => q.mu[i % J] + q.sigma[i % J] * value);
-}
-
-/**
- * KL(q || N(0, I)), appendix B.
- * @param {Gaussian} q
- */
-export function klDivergence({ mu, sigma }) {
-  let sum = 0;
-  for (let j = 0; j < mu.length; j++) {
-    const v = 2 * Math.log(sigma[j]);
-    sum += (mu[j] ** 2 + Math.expm1(v) - v) / 2;
-  }
-  return sum;
-}
-
-/**
- * The average of log q(z) - log p(z) over draws of z: an estimate of KL(q || p).
+ * Draws from q(z|x) of one x, one for each epsilon.
  * @param {AnyModel} model
- * @param {Gaussian} q
- * @param {Float32Array} z (L, J)
+ * @param {Float32Array} x (D,)
+ * @param {Float32Array} epsilon (L, J)
+ * @param {Uint8Array | null} missing (D,)
  */
-function sampledDivergence(model, { mu, sigma }, z) {
-  const J = mu.length;
-  let sum = 0;
-  for (let start = 0; start < z.length; start += J) {
-    const one = z.subarray(start, start + J);
-    one.forEach((value, j) => {
-      sum -= ((value - mu[j]) / sigma[j]) ** 2 / 2 + Math.log(sigma[j]) + Math.log(2 * Math.PI) / 2;
-    });
-    sum -= model.prior.logDensity(one);
-  }
-  return (sum * J) / z.length;
+export function posteriorDraws(model, x, epsilon, missing = null) {
+  const { mu, sigma } = model.first(x, missing);
+  const repeated = (/** @type {Float32Array} */ values) => {
+    const found = new Float32Array((epsilon.length / model.latentDim) * values.length);
+    for (let start = 0; start < found.length; start += values.length) found.set(values, start);
+    return found;
+  };
+  return model.levels.posterior({ mu: repeated(mu), sigma: repeated(sigma) }, epsilon);
 }
 
 /**
@@ -67,12 +41,12 @@ function sampledDivergence(model, { mu, sigma }, z) {
  * @returns {Bound}
  */
 export function lowerBound(model, x, epsilon, missing = null) {
-  const q = model.encode(x, missing);
-  const z = reparameterize(q, epsilon);
-  const terms = logLikelihood(model, model.decode(z), x, missing);
+  const draws = posteriorDraws(model, x, epsilon, missing);
+  const terms = logLikelihood(model, model.decode(draws.z), x, missing);
   const reconstruction = terms.reduce((sum, term) => sum + term, 0) / terms.length;
   const variance = terms.reduce((sum, term) => sum + (term - reconstruction) ** 2, 0) / Math.max(terms.length - 1, 1);
-  const kl = model.prior.isStandard ? klDivergence(q) : sampledDivergence(model, q, z);
+  const klOfLevels = model.levels.divergences(draws);
+  const kl = klOfLevels.reduce((sum, part) => sum + part, 0);
   const stdError = Math.sqrt(variance / terms.length);
-  return { q, z, reconstruction, stdError, kl, bound: reconstruction - kl };
+  return { draws, reconstruction, stdError, kl, klOfLevels, bound: reconstruction - kl };
 }

@@ -5,6 +5,7 @@
 // p(z) p(observed x | z) / mixture(z); and resamples. Weighting by the whole mixture keeps the draws correct: a
 // completion that suits the encoder but not the observed part is discarded.
 
+import { logNormal } from "./levels.js";
 import { logLikelihood } from "./model.js";
 import { Random } from "./random.js";
 
@@ -59,7 +60,7 @@ export class Completer {
     const logLikelihoods = logLikelihood(model, p, this.x, this.missing, this.noise);
     const logWeights = logLikelihoods.map((value, s) => {
       const one = z.subarray(s * J, (s + 1) * J);
-      return value + model.prior.logDensity(one) - logMixture(this.mixture, one, model.prior);
+      return value + model.levels.logDensity(one) - logMixture(this.mixture, one, model.levels);
     });
     const weights = normalized(logWeights);
     const effective = 1 / weights.reduce((sum, weight) => sum + weight * weight, 0);
@@ -77,7 +78,7 @@ export class Completer {
     const shares = this.mixture.map((component) => component.share);
     for (let s = 0; s < n; s++) {
       const { gaussian } = this.mixture[this.random.choose(shares)];
-      if (!gaussian) z.set(this.model.prior.draws(this.random, 1), s * J);
+      if (!gaussian) z.set(this.model.levels.draws(this.random, 1), s * J);
       else for (let j = 0; j < J; j++) z[s * J + j] = gaussian.mu[j] + gaussian.sigma[j] * this.random.normal();
     }
     return z;
@@ -114,25 +115,13 @@ export class Completer {
 }
 
 /**
- * @param {import("./model.js").Gaussian} gaussian
- * @param {Float32Array} z
- */
-function logDensity({ mu, sigma }, z) {
-  let sum = 0;
-  for (let j = 0; j < z.length; j++) {
-    sum -= ((z[j] - mu[j]) / sigma[j]) ** 2 / 2 + Math.log(sigma[j]) + Math.log(2 * Math.PI) / 2;
-  }
-  return sum;
-}
-
-/**
  * @param {Component[]} mixture
  * @param {Float32Array} z
- * @param {import("./prior.js").Prior} prior
+ * @param {import("./levels.js").Levels} prior
  */
 function logMixture(mixture, z, prior) {
   const terms = mixture.map(
-    ({ gaussian, share }) => Math.log(share) + (gaussian ? logDensity(gaussian, z) : prior.logDensity(z)),
+    ({ gaussian, share }) => Math.log(share) + (gaussian ? logNormal(z, gaussian) : prior.logDensity(z)),
   );
   const largest = Math.max(...terms);
   return largest + Math.log(terms.reduce((sum, term) => sum + Math.exp(term - largest), 0));

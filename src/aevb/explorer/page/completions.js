@@ -28,7 +28,7 @@ export class Completions {
     /** @type {Prediction | null} */
     this.prediction = null;
     this.isWaiting = false;
-    this.tiles = rowsOrTiles(find("completion-tiles"), app, (k) => app.moveTo(this.found[k].z.slice()));
+    this.tiles = rowsOrTiles(find("completion-tiles"), app, (k) => app.jumpTo(this.found[k].z.slice()));
     find("complete-again").addEventListener("click", () => app.state.set({ completionSeed: newSeed() }));
     app.state.on(["x", "missing", "noise", "completionSeed"], () => this.begin());
   }

@@ -20,7 +20,7 @@ export function addControls(app, plane) {
   addToggle(app, "show-manifold", "isManifoldShown");
   addToggle(app, "show-draw", "isDraw");
   addLegend(app);
-  if (app.J > 2) addAxes(app);
+  if (app.J > 2 || app.levels.last > 0) addAxes(app);
 }
 
 /**
@@ -121,7 +121,7 @@ function addAxes(app) {
     addSliders(app, place);
   };
   kind.addEventListener("change", () => {
-    state.set({ basis: kind.value === "pca" ? "pca" : "axes", first: 0, second: 1 });
+    state.set({ basis: kind.value === "pca" ? "pca" : "axes", first: 0, second: Math.min(1, app.numShown - 1) });
     app.showAll();
   });
   across.addEventListener("change", () => choose("first", "second", Number(across.value)));
@@ -136,7 +136,7 @@ function addAxes(app) {
     state.set(app.values[other] === value ? { [key]: value, [other]: app.values[key] } : { [key]: value });
     app.showAll();
   }
-  state.on(["basis", "first", "second"], fill);
+  state.on(["basis", "level", "first", "second"], fill);
   fill();
 }
 

@@ -1,6 +1,6 @@
 // Convolutional networks of images: flat rows in, flat rows out, as `aevb.networks.ConvNet`.
 
-import { ACTIVATIONS, linear } from "./network.js";
+import { ACTIVATIONS, apply, arraysOf, conditioned, conditionedLayer, entry, findNetwork, layerOf, linear } from "./network.js";
 
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
 /** @typedef {import("./network.js").Layer} Layer */
@@ -22,22 +22,50 @@ import { ACTIVATIONS, linear } from "./network.js";
 const MOST_GROUPS = 8;
 const EPSILON = 1e-5;
 
+/** @typedef {import("./network.js").Network | ConvNet} AnyNetwork */
+
 /**
- * Find a network of images by the names of its arrays in the model file, such as
- * `['parameters'][0].decoder.network.levels[0].convolution.weight`.
+ * Find a network of either kind.
  * @param {Map<string, NamedArray>} arrays
- * @param {"encoder" | "decoder"} part
+ * @param {string} part see `arraysOf`
+ * @param {{ activation: string, image_shape: number[] | null }} description
+ * @returns {AnyNetwork | null}
+ */
+export function findAny(arrays, part, { activation, image_shape: shape }) {
+  return (shape && findConvNet(arrays, part, activation, shape)) || findNetwork(arrays, part, activation);
+}
+
+/**
+ * @param {AnyNetwork} network
+ * @param {Float32Array} x (n, inSize)
+ */
+export function run(network, x) {
+  return "levels" in network ? applyConvNet(network, x) : apply(network, x);
+}
+
+/**
+ * A network at fixed values of what it reads after the image or after z.
+ * @template {AnyNetwork} N
+ * @param {N} network
+ * @param {Float32Array} values
+ * @returns {AnyNetwork}
+ */
+export function fixed(network, values) {
+  if (!("levels" in network)) return conditioned(network, values);
+  const last = conditionedLayer(network.last, values);
+  return { ...network, last, inSize: network.isEncoder ? network.inSize : last.inSize };
+}
+
+/**
+ * Find a network of images by the names of its arrays, such as `levels[0].convolution.weight`.
+ * @param {Map<string, NamedArray>} arrays
+ * @param {string} part see `arraysOf`
  * @param {string} activation
  * @param {number[]} shape (height, width, channels)
  * @returns {ConvNet | null}
  */
-export function findConvNet(arrays, part, activation, shape) {
-  /** @type {Map<string, NamedArray>} */
-  const own = new Map();
-  for (const [name, array] of arrays) {
-    const match = new RegExp(`\\.${part}(?:\\.conditional)?\\.network\\.(.*)$`).exec(name);
-    if (match) own.set(match[1], array);
-  }
+function findConvNet(arrays, part, activation, shape) {
+  const own = arraysOf(arrays, part);
   if (!own.has("linear.weight")) return null;
   const levels = [];
   for (let k = 0; own.has(`levels[${k}].convolution.weight`); k++) {
@@ -56,10 +84,8 @@ export function findConvNet(arrays, part, activation, shape) {
       blocks,
     });
   }
-  const weight = entry(own, "linear.weight");
-  const [outSize, inSize] = weight.shape;
-  const last = { weight: weight.values, bias: entry(own, "linear.bias").values, inSize, outSize };
-  const isEncoder = part === "encoder";
+  const last = layerOf(own, "linear");
+  const isEncoder = part !== "decoder";
   const [height, width, channels] = shape;
   const perPixel = levels[levels.length - 1].convolution.outSize / 4;
   return {
@@ -68,8 +94,8 @@ export function findConvNet(arrays, part, activation, shape) {
     activation,
     shape,
     isEncoder,
-    inSize: isEncoder ? height * width * channels : inSize,
-    outSize: isEncoder ? outSize : height * width * perPixel,
+    inSize: isEncoder ? height * width * channels : last.inSize,
+    outSize: isEncoder ? last.outSize : height * width * perPixel,
   };
 }
 
@@ -79,7 +105,7 @@ export function findConvNet(arrays, part, activation, shape) {
  * @param {Float32Array} x (n, inSize)
  * @returns {Float32Array} (n, outSize)
  */
-export function applyConvNet(network, x) {
+function applyConvNet(network, x) {
   const n = x.length / network.inSize;
   const y = new Float32Array(n * network.outSize);
   for (let s = 0; s < n; s++) {
@@ -277,15 +303,4 @@ function convolutionOf(arrays, name) {
  */
 function normOf(arrays, name) {
   return { gain: entry(arrays, `${name}.gain`).values, bias: entry(arrays, `${name}.bias`).values };
-}
-
-/**
- * @param {Map<string, NamedArray>} arrays
- * @param {string} name
- * @returns {NamedArray}
- */
-function entry(arrays, name) {
-  const found = arrays.get(name);
-  if (!found) throw new Error(`the page lacks the array ${name}`);
-  return found;
 }

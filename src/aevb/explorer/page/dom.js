@@ -107,3 +107,8 @@ export function writtenVector(values) {
 export function prefersReducedMotion() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
+
+/** @param {number} number */
+export function subscript(number) {
+  return String(number).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[Number(digit)]);
+}

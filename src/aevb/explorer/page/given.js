@@ -1,8 +1,8 @@
 // Models of x given y: the networks at a chosen y, and the switch that chooses it.
 
-import { COLUMN_FAMILIES } from "./families.js";
+import { findAny, fixed, run } from "./conv.js";
 import { find, make, written } from "./dom.js";
-import { apply, conditioned, findNetwork } from "./network.js";
+import { COLUMN_FAMILIES } from "./families.js";
 import { featuresOf } from "./table_model.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -24,14 +24,14 @@ export class Given {
    * @param {GivenFacts} facts
    * @param {import("./model.js").AnyModel} model whose networks read y after z or x
    * @param {Map<string, NamedArray>} arrays
-   * @param {string} activation
+   * @param {import("./model.js").Description} description
    */
-  constructor(facts, model, arrays, activation) {
+  constructor(facts, model, arrays, description) {
     this.facts = facts;
     this.model = model;
-    this.decoder = /** @type {import("./network.js").Network} */ (model.decoder); // the page has no others with y
-    this.encoder = /** @type {import("./network.js").Network | null} */ (model.encoder);
-    this.labels = facts.is_classifier ? findNetwork(arrays, "encoder.label", activation) : null;
+    this.decoder = model.decoder;
+    this.encoder = model.encoder;
+    this.labels = facts.is_classifier ? findAny(arrays, "encoder.label", description) : null;
     this.size = facts.columns.length;
   }
 
@@ -41,8 +41,8 @@ export class Given {
    */
   use(y) {
     const features = featuresOf(this.facts, y, null);
-    this.model.decoder = conditioned(this.decoder, features);
-    if (this.encoder) this.model.encoder = conditioned(this.encoder, features);
+    this.model.decoder = fixed(this.decoder, features);
+    if (this.encoder) this.model.encoder = fixed(this.encoder, features);
   }
 
   /**
@@ -53,7 +53,7 @@ export class Given {
    */
   probabilities(x, missing) {
     if (!this.labels) return null;
-    const logits = apply(this.labels, this.model.inputs(x, missing));
+    const logits = run(this.labels, this.model.inputs(x, missing));
     const most = Math.max(...logits);
     const shares = Float64Array.from(logits, (logit) => Math.exp(logit - most));
     const sum = shares.reduce((total, share) => total + share, 0);

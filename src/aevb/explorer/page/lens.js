@@ -2,6 +2,7 @@
 
 import { colour, find, findCanvas, fitted, prefersReducedMotion } from "./dom.js";
 import { NUM_EPSILON } from "./app.js";
+import { posteriorDraws } from "./bound.js";
 import { newSeed } from "./random.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -23,11 +24,8 @@ export class Lens {
   roll() {
     const { app } = this;
     app.state.set({ epsilonSeed: newSeed() });
-    if (app.q) {
-      const epsilon = app.epsilon();
-      const { mu, sigma } = app.q;
-      app.moveTo(mu.map((mean, j) => mean + sigma[j] * epsilon[j]));
-    }
+    const { x, missing } = app.values;
+    if (app.q && x) app.jumpTo(posteriorDraws(app.model, x, app.epsilon().subarray(0, app.J), missing).z);
     this.animate();
   }
 
@@ -73,26 +71,29 @@ export class Lens {
       drawing.lineWidth = 1.2;
       drawing.stroke();
     }
-    this.dots(drawing, { left, right, middle, half, unit, l11, l21, l22 });
+    this.dots(drawing, { left, right, middle, half, unit });
   }
 
   /**
    * @param {CanvasRenderingContext2D} drawing
-   * @param {Record<"left" | "right" | "middle" | "half" | "unit" | "l11" | "l21" | "l22", number>} measures
+   * @param {Record<"left" | "right" | "middle" | "half" | "unit", number>} measures
    */
-  dots(drawing, { left, right, middle, half, unit, l11, l21, l22 }) {
+  dots(drawing, { left, right, middle, half, unit }) {
     const { app } = this;
-    if (!app.q) return;
+    if (!app.q || !app.draws) return;
     const { first, second } = app.values;
     const center = app.basis.coordinates(app.q.mu);
     const time = (performance.now() - this.began) / MILLISECONDS;
     for (let l = NUM_EPSILON - 1; l >= 0; l--) {
-      const z = app.draws.subarray(l * app.J, (l + 1) * app.J);
-      if (!z.length) continue;
-      const c = app.basis.coordinates(z);
+      // Each draw has its own mean and scale: in a hierarchy they depend on the level drawn before.
+      const [z, mu, sigma] = [app.draws.z, app.draws.mu, app.draws.sigma].map((values) =>
+        values.subarray(l * app.J, (l + 1) * app.J),
+      );
+      const [c, own] = [app.basis.coordinates(z), app.basis.coordinates(mu)];
+      const { l11, l21, l22 } = app.basis.factor(sigma, first, second);
       const [a, b] = [c[first] - center[first], second === first ? 0 : c[second] - center[second]];
-      const u = l11 ? a / l11 : 0;
-      const v = l22 ? (b - l21 * u) / l22 : 0; // the epsilon that gives this draw
+      const u = l11 ? (c[first] - own[first]) / l11 : 0;
+      const v = l22 && second !== first ? (c[second] - own[second] - l21 * u) / l22 : 0; // the epsilon of this draw
       const [x0, y0] = [left + (u * half) / REACH, middle - (v * half) / REACH];
       const [x1, y1] = [right + a * unit, middle - b * unit];
       const t = ease(Math.min(Math.max(1.25 * time - 0.25 * (l / NUM_EPSILON), 0), 1));

@@ -2,7 +2,7 @@
 
 import { App } from "./app.js";
 import { readArrays } from "./arrays.js";
-import { klDivergence, lowerBound } from "./bound.js";
+import { lowerBound } from "./bound.js";
 import { Completer } from "./completion.js";
 import { Completions } from "./completions.js";
 import { addControls, showRest } from "./controls.js";
@@ -10,6 +10,7 @@ import { find, findCanvas, writtenVector } from "./dom.js";
 import { addSwitch } from "./given.js";
 import { addInput } from "./input.js";
 import { Lens } from "./lens.js";
+import { addLevels } from "./level_controls.js";
 import { Meter } from "./meter.js";
 import { logLikelihood, makeModel } from "./model.js";
 import { Plane } from "./plane.js";
@@ -32,6 +33,7 @@ async function start() {
   const drawPlane = () => plane.draw();
   addControls(app, plane);
   addSwitch(app);
+  addLevels(app);
   // Everything that was decoded or encoded with another y.
   state.on(["y"], () => {
     const { y, ...others } = app.values;
@@ -65,20 +67,20 @@ async function start() {
   const showPosterior = () => {
     const { x, missing } = app.values;
     const found = x && app.isEncodable ? lowerBound(app.model, x, app.epsilon(), missing) : null;
-    app.q = found && found.q;
-    app.draws = found ? found.z : new Float32Array(0);
+    app.q = found && x && app.model.encode(x, missing);
+    app.draws = found && found.draws;
     meter.show(missing.every(Boolean) ? null : found);
     lens.draw();
   };
   state.on(["x", "missing", "epsilonSeed"], showPosterior);
-  state.on(["first", "second", "basis"], () => lens.draw());
+  state.on(["level", "first", "second", "basis"], () => lens.draw());
 
   new Completions(app, drawPlane, () => input.show());
   new Interpolation(app);
   new Traversals(app);
   new Samples(app, drawPlane);
   state.on(
-    ["z", "x", "missing", "view", "basis", "first", "second", "from", "to", "isPathShown", "epsilonSeed"],
+    ["z", "x", "missing", "view", "basis", "level", "first", "second", "from", "to", "isPathShown", "epsilonSeed"],
     drawPlane,
   );
   addSharing(app);
@@ -95,7 +97,7 @@ async function start() {
   // For the console, and for tests: the same functions that the page uses.
   Object.assign(globalThis, {
     explorer: {
-      app, readArrays, makeModel, lowerBound, logLikelihood, logGamma, klDivergence, Completer, Prediction, Random,
+      app, readArrays, makeModel, lowerBound, logLikelihood, logGamma, Completer, Prediction, Random,
     },
   });
 }
@@ -108,9 +110,10 @@ function introduce({ title, name, version, model, data }) {
     gaussian: "Gaussian",
     "sigmoid-gaussian": "Gaussian, means in (0, 1)",
   });
-  const widths = [model.latent_dim, ...model.hidden].join(" – ") + (model.table ? "" : ` – ${model.data_dim}`);
+  const widths = [model.levels[0], ...model.hidden].join(" – ") + (model.table ? "" : ` – ${model.data_dim}`);
   const numActive = data.active.filter(Boolean).length;
-  const variables = `${model.latent_dim} latent variable${model.latent_dim === 1 ? "" : "s"} (${numActive} active)`;
+  const sizes = model.levels.length > 1 ? `levels of ${model.levels.join(" and ")}` : String(model.latent_dim);
+  const variables = `${sizes} latent variable${model.latent_dim === 1 ? "" : "s"} (${numActive} active)`;
   find("lead").textContent =
     `${name ? `${name}: ` : ""}${variables}, decoder ${widths} (${model.activation}), ` +
     `${model.table ? "a family for each column" : `${kinds[model.likelihood]} p(x|z)`}, ` +

@@ -19,7 +19,7 @@ export class Meter {
   show(found) {
     find("bound-block").hidden = !found;
     if (!found) return;
-    const { reconstruction, kl, bound, stdError } = found;
+    const { reconstruction, kl, klOfLevels, bound, stdError } = found;
     // That of a part of a row cannot be compared with those of whole rows.
     const { missing, source } = this.app.values;
     const typical = (missing.some(Boolean) && source === null ? null : this.app.data.typical_bound) ?? bound;
@@ -27,6 +27,9 @@ export class Meter {
     find("bound").textContent = written(bound, 1);
     find("reconstruction").textContent = written(reconstruction, 1);
     find("kl").textContent = written(kl, 1);
+    find("kl-levels").hidden = klOfLevels.length === 1;
+    const parts = klOfLevels.map((part, level) => `${written(part, 1)} for ${this.app.levels.title(level)}`);
+    find("kl-levels").textContent = `= ${parts.join(" + ")}`;
     find("bound-error").textContent = `± ${written(stdError, 1)} from the 16 draws of z`;
     // One bar from 0 to the reconstruction, and one from there down by the KL divergence.
     const [low, high] = [Math.min(0, reconstruction, bound, typical), Math.max(0, reconstruction, typical)];

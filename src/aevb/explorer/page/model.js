@@ -1,12 +1,11 @@
 // The model: p(z), p(x|z) and q(z|x), with parameters computed by networks.
 
-import { applyConvNet, findConvNet } from "./conv.js";
-import { apply, findNetwork, gaussianOf, sigmoid, softplus } from "./network.js";
-import { Prior } from "./prior.js";
+import { findAny, run } from "./conv.js";
+import { Levels } from "./levels.js";
+import { gaussianOf, sigmoid, softplus } from "./network.js";
 import { TableModel } from "./table_model.js";
 
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
-/** @typedef {import("./network.js").Network} Network */
 /** @typedef {import("./network.js").Gaussian} Gaussian */
 /**
  * The parameters of p(x|z): logits of Bernoulli variables, or means and standard deviations of Gaussian ones.
@@ -14,7 +13,9 @@ import { TableModel } from "./table_model.js";
  */
 /**
  * @typedef {object} Description as in the model file
- * @property {number} latent_dim
+ * @property {number} latent_dim of all levels together
+ * @property {number[]} levels the number of variables of each, that next to the data first
+ * @property {boolean} is_ladder whether q draws levels from the top down
  * @property {number[]} hidden
  * @property {string} network
  * @property {number[] | null} image_shape (height, width, channels) for networks of images
@@ -26,7 +27,7 @@ import { TableModel } from "./table_model.js";
  * @property {number} data_dim
  * @property {boolean} has_encoder
  * @property {import("./table_model.js").TableFacts | null} table
- * @property {import("./prior.js").Mixture | null} prior null for N(0, I)
+ * @property {import("./prior.js").Mixture | null} prior of the last level; null for N(0, I)
  * @property {import("./given.js").GivenFacts | null} given what x is conditioned on, if anything
  */
 
@@ -41,33 +42,40 @@ export class Model {
    * @param {Map<string, NamedArray>} arrays
    */
   constructor(description, arrays) {
-    /** @param {"encoder" | "decoder"} part */
-    const found = (part) =>
-      description.network === "mlp" ? findNetwork(arrays, part, description.activation) : conv(arrays, part, description);
-    const decoder = found("decoder");
+    const decoder = findAny(arrays, "decoder", description);
     if (!decoder) throw new Error("the page does not contain a decoder");
     this.latentDim = description.latent_dim;
     this.dataDim = description.data_dim;
     this.isBernoulli = description.likelihood === "bernoulli";
     this.isSigmoid = description.likelihood === "sigmoid-gaussian";
     this.inUnitInterval = this.isBernoulli || this.isSigmoid;
-    this.prior = new Prior(this.latentDim, description.prior);
+    this.levels = new Levels(description, arrays);
     this.decoder = decoder;
-    this.encoder = found("encoder");
-    const named = [...arrays].filter(([name]) => name.includes(".decoder.units."));
+    this.encoder = findAny(arrays, "encoder", description);
+    const named = [...arrays].filter(([name]) => /\.decoder(?:\.conditional)*\.units\./.test(name));
     /** Means and standard deviations of the columns: the networks of a Gaussian model work in these units. */
     this.units = named.length ? { loc: valuesOf(named, "loc"), scale: valuesOf(named, "scale") } : null;
   }
 
   /**
-   * q(z|x): its mean and standard deviations.
+   * q(z|x): its mean and standard deviations, of each level given the means of those before.
    * @param {Float32Array} x (n, D)
-   * @param {Uint8Array | null} [_missing] which this encoder does not see
+   * @param {Uint8Array | null} [missing]
    * @returns {Gaussian} (n, J) each
    */
-  encode(x, _missing = null) {
+  encode(x, missing = null) {
+    return this.levels.posterior(this.first(x, missing));
+  }
+
+  /**
+   * What the encoder says of the level next to the data.
+   * @param {Float32Array} x (n, D)
+   * @param {Uint8Array | null} _missing which this encoder does not see
+   * @returns {Gaussian}
+   */
+  first(x, _missing) {
     if (!this.encoder) throw new Error("the model has no encoder");
-    return gaussianOf(run(this.encoder, this.inputs(x, null)), this.latentDim);
+    return gaussianOf(run(this.encoder, this.inputs(x, null)), this.levels.sizes[0]);
   }
 
   /**
@@ -86,7 +94,7 @@ export class Model {
    * @returns {Likelihood} (n, D) each
    */
   decode(z) {
-    const y = run(this.decoder, z);
+    const y = run(this.decoder, this.levels.part(z, 0));
     const length = z.length / this.latentDim;
     if (this.isBernoulli) return { logits: y, mu: y.map(sigmoid), sigma: null, length };
     const { mu, sigma } = gaussianOf(y, this.dataDim);
@@ -204,24 +212,6 @@ export class Model {
   noiseUnit(column) {
     return this.units ? this.units.scale[column] : 1;
   }
-}
-
-/**
- * @param {Map<string, NamedArray>} arrays
- * @param {"encoder" | "decoder"} part
- * @param {Description} description
- */
-function conv(arrays, part, { activation, image_shape: shape }) {
-  if (!shape) throw new Error("the page does not contain the shape of the images");
-  return findConvNet(arrays, part, activation, shape);
-}
-
-/**
- * @param {Network | import("./conv.js").ConvNet} network
- * @param {Float32Array} x (n, inSize)
- */
-function run(network, x) {
-  return "levels" in network ? applyConvNet(network, x) : apply(network, x);
 }
 
 /**

@@ -34,31 +34,61 @@ export function softplus(a) {
 }
 
 /**
- * Find the layers of one network by their names in the model file, such as
+ * The arrays of one network, by the part of their names in the model file after `.network.`: for instance
  * `['parameters'][0].decoder.network.layers[1].weight`.
  * @param {Map<string, NamedArray>} arrays
- * @param {"encoder" | "decoder" | "encoder.label"} part the last is the classifier q(y|x)
+ * @param {string} part such as "decoder", "encoder", "encoder.label" for the classifier q(y|x), or "prior.lower[0]"
+ * @returns {Map<string, NamedArray>}
+ */
+export function arraysOf(arrays, part) {
+  // The encoder may be the first of several levels, and next to the classifier of a model with labels.
+  const path = part === "encoder" ? "encoder(?:\\.first)?(?:\\.latent)?" : part.replace(/[.[\]]/g, "\\$&");
+  const pattern = new RegExp(`\\.${path}(?:\\.conditional)*\\.network\\.(.*)$`);
+  /** @type {Map<string, NamedArray>} */
+  const own = new Map();
+  for (const [name, array] of arrays) {
+    const match = pattern.exec(name);
+    if (match) own.set(match[1], array);
+  }
+  return own;
+}
+
+/**
+ * Find the layers of one network.
+ * @param {Map<string, NamedArray>} arrays
+ * @param {string} part see `arraysOf`
  * @param {string} activation
  * @returns {Network | null}
  */
 export function findNetwork(arrays, part, activation) {
   if (!(activation in ACTIVATIONS)) throw new Error(`an unknown activation: ${activation}`);
-  // Of a model with labels, the encoder of z is next to the classifier.
-  const path = part === "encoder" ? "encoder(?:\\.latent)?" : part.replace(".", "\\.");
-  const pattern = new RegExp(`\\.${path}(?:\\.conditional)?\\.network\\.layers\\[(\\d+)\\]\\.(weight|bias)$`);
-  /** @type {Partial<Record<string, NamedArray>>[]} */
-  const found = [];
-  for (const [name, array] of arrays) {
-    const match = pattern.exec(name);
-    if (match) (found[Number(match[1])] ??= {})[match[2]] = array;
-  }
-  const layers = found.map(({ weight, bias }) => {
-    if (!weight || !bias) throw new Error(`a layer of the ${part} is incomplete`);
-    const [outSize, inSize] = weight.shape;
-    return { weight: weight.values, bias: bias.values, inSize, outSize };
-  });
+  const own = arraysOf(arrays, part);
+  const layers = [];
+  for (let k = 0; own.has(`layers[${k}].weight`); k++) layers.push(layerOf(own, `layers[${k}]`));
   if (!layers.length) return null;
   return { layers, activation, inSize: layers[0].inSize, outSize: layers[layers.length - 1].outSize };
+}
+
+/**
+ * @param {Map<string, NamedArray>} own
+ * @param {string} name
+ * @returns {Layer}
+ */
+export function layerOf(own, name) {
+  const { shape, values } = entry(own, `${name}.weight`);
+  const [outSize, inSize] = shape;
+  return { weight: values, bias: entry(own, `${name}.bias`).values, inSize, outSize };
+}
+
+/**
+ * @param {Map<string, NamedArray>} arrays
+ * @param {string} name
+ * @returns {NamedArray}
+ */
+export function entry(arrays, name) {
+  const found = arrays.get(name);
+  if (!found) throw new Error(`the page lacks the array ${name}`);
+  return found;
 }
 
 /**
@@ -80,21 +110,31 @@ export function apply(network, x) {
 }
 
 /**
- * A network at fixed values of its last inputs, which become part of the first layer's bias.
+ * A network at fixed values of its last inputs.
  * @param {Network} network
  * @param {Float32Array} values
  * @returns {Network}
  */
 export function conditioned(network, values) {
   const [first, ...rest] = network.layers;
-  const { inSize: all, outSize } = first;
+  const fixed = conditionedLayer(first, values);
+  return { ...network, layers: [fixed, ...rest], inSize: fixed.inSize };
+}
+
+/**
+ * A layer at fixed values of its last inputs, which become part of the bias.
+ * @param {Layer} layer
+ * @param {Float32Array} values
+ * @returns {Layer}
+ */
+export function conditionedLayer({ weight: old, bias: start, inSize: all, outSize }, values) {
   const inSize = all - values.length;
   const weight = new Float32Array(outSize * inSize);
-  const bias = first.bias.map((start, o) => {
-    weight.set(first.weight.subarray(o * all, o * all + inSize), o * inSize);
-    return values.reduce((sum, value, k) => sum + first.weight[o * all + inSize + k] * value, start);
+  const bias = start.map((own, o) => {
+    weight.set(old.subarray(o * all, o * all + inSize), o * inSize);
+    return values.reduce((sum, value, k) => sum + old[o * all + inSize + k] * value, own);
   });
-  return { ...network, layers: [{ weight, bias, inSize, outSize }, ...rest], inSize };
+  return { weight, bias, inSize, outSize };
 }
 
 /**
@@ -149,7 +189,7 @@ function linearOfOne({ weight, bias, inSize, outSize }, x) {
 }
 
 /**
- * W x + b for several x: each row of W is read once for four x.
+ * W x + b for several x: two rows of W and four x at a time, so that each number that is read is used several times.
  * @param {Layer} layer
  * @param {Float32Array} x (n, inSize)
  * @param {number} n
@@ -162,24 +202,36 @@ export function linear({ weight, bias, inSize, outSize }, x, n) {
       q = p + inSize,
       r = q + inSize,
       t = r + inSize;
-    for (let o = 0; o < outSize; o++) {
-      const row = o * inSize;
+    for (let o = 0; o < outSize; o += 2) {
+      const other = Math.min(o + 1, outSize - 1); // the same row, after the last pair
+      const row = o * inSize,
+        next = other * inSize;
       let a = bias[o],
         b = a,
         c = a,
         d = a;
+      let e = bias[other],
+        f = e,
+        g = e,
+        h = e;
       for (let i = 0; i < inSize; i++) {
-        const w = weight[row + i];
-        a += w * x[p + i];
-        b += w * x[q + i];
-        c += w * x[r + i];
-        d += w * x[t + i];
+        const w = weight[row + i],
+          v = weight[next + i];
+        const xp = x[p + i],
+          xq = x[q + i],
+          xr = x[r + i],
+          xt = x[t + i];
+        a += w * xp;
+        b += w * xq;
+        c += w * xr;
+        d += w * xt;
+        e += v * xp;
+        f += v * xq;
+        g += v * xr;
+        h += v * xt;
       }
-      const to = s * outSize + o;
-      y[to] = a;
-      y[to + outSize] = b;
-      y[to + 2 * outSize] = c;
-      y[to + 3 * outSize] = d;
+      [a, b, c, d].forEach((value, k) => (y[(s + k) * outSize + o] = value));
+      [e, f, g, h].forEach((value, k) => (y[(s + k) * outSize + other] = value));
     }
   }
   for (; s < n; s++) {

@@ -48,7 +48,7 @@ export class Overlay {
    */
   drawAxes(drawing, frame) {
     const { app } = this;
-    const { first, second, basis } = app.values;
+    const { first, second } = app.values;
     const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5].find((size) => size * frame.unit > 46) ?? 5;
     const digits = step < 0.1 ? 2 : step < 1 ? 1 : 0;
     drawing.font = "11px system-ui, sans-serif";
@@ -71,17 +71,36 @@ export class Overlay {
     }
     write(app.basis.names[first].split(" ")[0] + " →", frame.size - 36, frame.size - 7);
     if (second !== first) write("↑ " + app.basis.names[second].split(" ")[0], 7, 18);
-    if (basis === "axes" && second !== first && app.model.prior.isStandard) {
-      drawing.setLineDash([2, 5]);
-      for (const radius of [1, 2, 3]) {
-        const [x, y] = frame.place(0, 0);
-        drawing.beginPath();
-        drawing.arc(x, y, radius * frame.unit, 0, 2 * Math.PI);
-        drawing.lineWidth = 1;
-        drawing.strokeStyle = colour("faint");
-        drawing.stroke();
-      }
-      drawing.setLineDash([]);
+    const p = second === first ? null : app.priorHere();
+    if (!p) return;
+    drawing.setLineDash([2, 5]);
+    for (const scale of [1, 2, 3]) {
+      this.traceEllipse(drawing, frame, p, scale);
+      drawing.lineWidth = 1;
+      drawing.strokeStyle = colour("faint");
+      drawing.stroke();
+    }
+    drawing.setLineDash([]);
+  }
+
+  /**
+   * Begin a path: where a Gaussian is some standard deviations from its mean.
+   * @param {CanvasRenderingContext2D} drawing
+   * @param {Frame} frame
+   * @param {import("./model.js").Gaussian} gaussian (J,)
+   * @param {number} scale
+   */
+  traceEllipse(drawing, frame, { mu, sigma }, scale) {
+    const { basis } = this.app;
+    const { first, second, view } = this.app.values;
+    const c = basis.coordinates(mu);
+    const { l11, l21, l22 } = basis.factor(sigma, first, second);
+    drawing.beginPath();
+    for (let k = 0; k <= 64; k++) {
+      const angle = (2 * Math.PI * k) / 64;
+      const [u, v] = [scale * Math.cos(angle), scale * Math.sin(angle)];
+      const up = second === first ? view.y + v * 0.12 * view.span : c[second] + l21 * u + l22 * v;
+      drawing.lineTo(...frame.place(c[first] + l11 * u, up));
     }
   }
 
@@ -92,21 +111,11 @@ export class Overlay {
   drawPosterior(drawing, frame) {
     const { app } = this;
     if (!app.q) return;
-    const { first, second } = app.values;
-    const c = app.basis.coordinates(app.q.mu);
-    const { l11, l21, l22 } = app.basis.factor(app.q.sigma, first, second);
     for (const [scale, alpha] of [
       [2, 0.16],
       [1, 0.34],
     ]) {
-      drawing.beginPath();
-      for (let k = 0; k <= 64; k++) {
-        const angle = (2 * Math.PI * k) / 64;
-        const [u, v] = [scale * Math.cos(angle), scale * Math.sin(angle)];
-        const up =
-          second === first ? app.values.view.y + v * 0.12 * app.values.view.span : c[second] + l21 * u + l22 * v;
-        drawing.lineTo(...frame.place(c[first] + l11 * u, up));
-      }
+      this.traceEllipse(drawing, frame, app.q, scale);
       drawing.globalAlpha = alpha;
       drawing.fillStyle = colour("warm");
       drawing.fill();
@@ -115,10 +124,11 @@ export class Overlay {
       drawing.strokeStyle = colour("warm");
       drawing.stroke();
     }
-    const J = app.J;
-    if (l11 * frame.unit > 5) {
-      for (let l = 0; l * J < app.draws.length; l++)
-        this.dot(drawing, frame, app.draws.subarray(l * J, (l + 1) * J), colour("warm"), 2.6);
+    const { J, draws } = app;
+    const { l11 } = app.basis.factor(app.q.sigma, app.values.first, app.values.second);
+    if (draws && l11 * frame.unit > 5) {
+      for (let l = 0; l * J < draws.z.length; l++)
+        this.dot(drawing, frame, draws.z.subarray(l * J, (l + 1) * J), colour("warm"), 2.6);
     }
   }
 

@@ -36,8 +36,10 @@ export class Plane {
     this.held = "";
     this.listen();
     const { state } = app;
-    state.on(["view", "basis", "first", "second", "label", "colour", "isDataShown"], () => this.scatter.draw(this.frame()));
-    state.on(["view", "basis", "first", "second", "z", "colour", "isManifoldShown"], () => this.backdrop.show(this.frame()));
+    state.on(["view", "basis", "level", "first", "second", "label", "colour", "isDataShown"], () => this.scatter.draw(this.frame()));
+    state.on(["view", "basis", "level", "belowSeed", "isBelowDrawn", "first", "second", "z", "colour", "isManifoldShown"], () =>
+      this.backdrop.show(this.frame()),
+    );
     state.on(["isDataShown", "isManifoldShown"], () => this.fadeBackdrop());
     new ResizeObserver(() => this.redraw()).observe(this.box);
     this.fadeBackdrop();

@@ -33,7 +33,13 @@ export function addSharing(app) {
  * @param {App} app
  */
 export function readAddress(app) {
-  const sizes = { latentDim: app.J, dataDim: app.D, numPoints: app.numPoints, givenDim: app.given?.size ?? 0 };
+  const sizes = {
+    latentDim: app.J,
+    levelSizes: app.levels.sizes,
+    dataDim: app.D,
+    numPoints: app.numPoints,
+    givenDim: app.given?.size ?? 0,
+  };
   const found = fromHash(location.hash, sizes);
   if (!Object.keys(found).length) return;
   if (typeof found.source === "number") found.x = app.point(found.source);

@@ -11,6 +11,9 @@ import { bytesOf, textOf } from "./arrays.js";
  * @property {number} noise level of the noise that was added to x
  * @property {number} epsilonSeed
  * @property {"axes" | "pca"} basis
+ * @property {number} level that the plane shows, 0 for the one next to the data
+ * @property {boolean} isBelowDrawn whether the levels below it are drawn, and not at their means
+ * @property {number} belowSeed of these draws
  * @property {number} first coordinate on the horizontal axis
  * @property {number} second coordinate on the vertical axis
  * @property {{ x: number, y: number, span: number }} view middle and half width of the plane
@@ -77,6 +80,7 @@ export function toHash(values) {
   if (values.missing.some(Boolean)) parts.set("m", bits(values.missing));
   if (values.noise) parts.set("n", String(values.noise));
   parts.set("p", [values.basis, values.first, values.second].join("."));
+  if (values.level) parts.set("d", [values.level, Number(values.isBelowDrawn), values.belowSeed].join("."));
   parts.set("v", short([values.view.x, values.view.y, values.view.span]));
   parts.set("e", [values.epsilonSeed, values.sampleSeed, values.completionSeed].join("."));
   parts.set("t", short([values.temperature, values.fraction]));
@@ -91,10 +95,10 @@ export function toHash(values) {
 /**
  * The state in a URL. It may come from anyone: invalid entries are ignored.
  * @param {string} hash
- * @param {{ latentDim: number, dataDim: number, numPoints: number, givenDim: number }} sizes
+ * @param {{ latentDim: number, levelSizes: number[], dataDim: number, numPoints: number, givenDim: number }} sizes
  * @returns {Partial<Values>}
  */
-export function fromHash(hash, { latentDim: J, dataDim: D, numPoints, givenDim }) {
+export function fromHash(hash, { latentDim: J, levelSizes, dataDim: D, numPoints, givenDim }) {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   /** @type {Partial<Values>} */
   const found = {};
@@ -109,9 +113,12 @@ export function fromHash(hash, { latentDim: J, dataDim: D, numPoints, givenDim }
   const noise = numbers(parts.get("n"), 1, 10);
   if (noise && noise[0] > 0) found.noise = noise[0];
   const [kind, first, second] = (parts.get("p") ?? "").split(".");
-  const [a, b] = [whole(first, J - 1), whole(second, J - 1)];
-  if ((kind === "axes" || kind === "pca") && a !== null && b !== null && (a !== b || J === 1)) {
-    Object.assign(found, { basis: kind, first: a, second: b });
+  const [level, isBelowDrawn, belowSeed] = (parts.get("d") ?? "0.0.1").split(".").map((text) => whole(text, 1e6));
+  const size = levelSizes[level ?? 0];
+  const [a, b] = [whole(first, size - 1), whole(second, size - 1)];
+  if ((kind === "axes" || kind === "pca") && a !== null && b !== null && (a !== b || size === 1)) {
+    Object.assign(found, { basis: kind, first: a, second: b, level: level ?? 0 });
+    Object.assign(found, { isBelowDrawn: isBelowDrawn === 1, belowSeed: belowSeed ?? 1 });
   }
   const view = numbers(parts.get("v"), 3, 50);
   if (view && view[2] > 0.005) found.view = { x: view[0], y: view[1], span: view[2] };

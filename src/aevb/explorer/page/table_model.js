@@ -1,8 +1,9 @@
 // The model of a table: each column of x has a family of its own, and entries may be missing.
 
+import { findAny, run } from "./conv.js";
 import { COLUMN_FAMILIES } from "./families.js";
-import { apply, findNetwork, gaussianOf } from "./network.js";
-import { Prior } from "./prior.js";
+import { Levels } from "./levels.js";
+import { gaussianOf } from "./network.js";
 
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
 /** @typedef {import("./families.js").ColumnFacts} ColumnFacts */
@@ -70,13 +71,13 @@ export class TableModel {
    * @param {Map<string, NamedArray>} arrays
    */
   constructor(description, table, arrays) {
-    const decoder = findNetwork(arrays, "decoder", description.activation);
+    const decoder = findAny(arrays, "decoder", description);
     if (!decoder) throw new Error("the page does not contain a decoder");
     this.latentDim = description.latent_dim;
     this.dataDim = description.data_dim;
-    this.prior = new Prior(this.latentDim, description.prior);
+    this.levels = new Levels(description, arrays);
     this.decoder = decoder;
-    this.encoder = findNetwork(arrays, "encoder", description.activation);
+    this.encoder = findAny(arrays, "encoder", description);
     this.table = table;
     /** Whether the encoder gives q(z | observed entries). */
     this.encodesMissing = table.has_missing;
@@ -99,10 +100,20 @@ export class TableModel {
    * q(z | the observed entries of x); if the encoder was never shown missing entries, a guess of it.
    * @param {Float32Array} x (n, D)
    * @param {Uint8Array | null} [missing] (n, D)
+   * @returns {import("./network.js").Gaussian} (n, J) each
    */
   encode(x, missing = null) {
+    return this.levels.posterior(this.first(x, missing));
+  }
+
+  /**
+   * What the encoder says of the level next to the data.
+   * @param {Float32Array} x (n, D)
+   * @param {Uint8Array | null} missing (n, D)
+   */
+  first(x, missing) {
     if (!this.encoder) throw new Error("the model has no encoder");
-    return gaussianOf(apply(this.encoder, this.inputs(x, missing)), this.latentDim);
+    return gaussianOf(run(this.encoder, this.inputs(x, missing)), this.levels.sizes[0]);
   }
 
   /**
@@ -111,7 +122,7 @@ export class TableModel {
    * @returns {TableLikelihood}
    */
   decode(z) {
-    return { outputs: apply(this.decoder, z), length: z.length / this.latentDim };
+    return { outputs: run(this.decoder, this.levels.part(z, 0)), length: z.length / this.latentDim };
   }
 
   /**

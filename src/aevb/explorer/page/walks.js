@@ -13,10 +13,11 @@ const NUM_SAMPLES = 16;
 const MOST_ROWS = 12; // coordinates shown
 
 /**
+ * The means of p(x|z).
  * @param {App} app
  * @param {Float32Array} z (n, J)
  */
-function decoded(app, z) {
+export function decoded(app, z) {
   const p = app.model.decode(z);
   return Array.from({ length: p.length }, (_, s) => app.model.mean(p, s));
 }
@@ -32,7 +33,7 @@ export class Interpolation {
     find("set-from").addEventListener("click", () => app.state.set({ from: app.values.z.slice(), isPathShown: true }));
     find("set-to").addEventListener("click", () => app.state.set({ to: app.values.z.slice(), isPathShown: true }));
     find("play").addEventListener("click", () => this.play());
-    app.state.on(["from", "to"], () => this.show());
+    app.state.on(["from", "to", "level", "isBelowDrawn", "belowSeed"], () => this.show());
     app.state.on(["fraction"], () => (this.slider.value = String(app.values.fraction)));
   }
 
@@ -66,7 +67,7 @@ export class Interpolation {
     const z = new Float32Array(NUM_INTERPOLATED * this.app.J);
     for (let k = 0; k < NUM_INTERPOLATED; k++) z.set(this.at(k / (NUM_INTERPOLATED - 1)), k * this.app.J);
     this.tiles.show(
-      decoded(this.app, z),
+      decoded(this.app, this.app.settled(z)),
       (k) => `${Math.round((100 * k) / (NUM_INTERPOLATED - 1))} % of the way from A to B`,
     );
   }
@@ -81,7 +82,7 @@ export class Traversals {
     /** @type {number | undefined} */
     this.timer = undefined;
     app.state.on(["z"], () => this.scheduleShow());
-    app.state.on(["basis"], () => this.build());
+    app.state.on(["basis", "level"], () => this.build());
     this.build();
   }
 
@@ -124,7 +125,7 @@ export class Traversals {
       const z = new Float32Array(STEPS.length * app.J);
       STEPS.forEach((value, s) => z.set(app.basis.latent(c.map((own, i) => (i === k ? value : own))), s * app.J));
       const current = Math.abs(c[k]) < 3.25 ? STEPS.indexOf(Math.round(2 * c[k]) / 2 || 0) : -1;
-      tiles.show(decoded(app, z), (s) => `${app.basis.names[k].split(" ")[0]} = ${written(STEPS[s], 1)}`, current);
+      tiles.show(decoded(app, app.settled(z)), (s) => `${app.basis.names[k].split(" ")[0]} = ${written(STEPS[s], 1)}`, current);
     });
   }
 }
@@ -138,7 +139,7 @@ export class Samples {
     this.app = app;
     this.onSamples = onSamples;
     this.slider = findInput("temperature");
-    this.tiles = rowsOrTiles(find("samples-tiles"), app, (k) => app.moveTo(app.samples[k].slice()));
+    this.tiles = rowsOrTiles(find("samples-tiles"), app, (k) => app.jumpTo(app.samples[k].slice()));
     this.slider.addEventListener("input", () => app.state.set({ temperature: Number(this.slider.value) }));
     find("samples-again").addEventListener("click", () => app.state.set({ sampleSeed: newSeed() }));
     // The plane shows them after the first interaction with this card.
@@ -152,7 +153,7 @@ export class Samples {
     const { temperature, sampleSeed } = app.values;
     this.slider.value = String(temperature);
     find("temperature-value").textContent = written(temperature, 2);
-    const z = app.model.prior.draws(new Random(sampleSeed + 7919), NUM_SAMPLES, temperature);
+    const z = app.levels.draws(new Random(sampleSeed + 7919), NUM_SAMPLES, temperature);
     app.samples = Array.from({ length: NUM_SAMPLES }, (_, s) => z.slice(s * app.J, (s + 1) * app.J));
     const random = new Random(sampleSeed);
     const p = app.model.decode(z);
