@@ -207,7 +207,7 @@ def test_one_latent_variable_is_a_line(random_vae, run_data_of, visit, tmp_path)
 @pytest.mark.slow
 def test_full_vb_gives_the_means_of_its_weights(run_data_of, visit, tmp_path):
     rows = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
-    vae = VAE(hidden=(5,), learner="full-vb", max_epochs=2, optimizer="sgd", progress=False).fit(rows)
+    vae = VAE(2, hidden=(5,), learner="full-vb", max_epochs=2, optimizer="sgd", progress=False).fit(rows)
     path = tmp_path / "explorer.html"
     path.write_text(build_page(vae, run_data_of(rows)), encoding="utf-8")
     opened = visit(path)

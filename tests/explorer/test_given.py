@@ -14,6 +14,7 @@ from aevb.estimators import sgvb_b
 from aevb.explorer import NotExplorableError, write_page
 from aevb.explorer.features import label_run_data, shown_model
 from aevb.explorer.model import check_explorable
+from aevb.explorer.stacked import as_hierarchy
 from aevb.fitted import FittedModel, TrainingRecord, coding, labels, likelihoods
 from aevb.fitted.design import Design
 from aevb.models import Datapoint, MatrixFormat
@@ -34,7 +35,7 @@ COVARIATES = pd.DataFrame(
 def model_with(estimator, given, likelihood="bernoulli", units=None):
     """Return a model with its initial, random parameters."""
     arguments = estimator._arguments()
-    format = MatrixFormat(64, scale=1 / 255)
+    format = MatrixFormat(64, scale=1 / 255, image_shape=(8, 8))
     models = Design.of(arguments, likelihood, format, J, units, given).models(jax.random.key(0))
     facts = {"likelihood": likelihood, "latent_dim": J, "given": given, "record": TrainingRecord(learning_rate=0.1)}
     return FittedModel(*models, format, arguments=arguments, **facts)
@@ -53,14 +54,20 @@ def classifier():
     return model_with(VAEClassifier(latent_dim=J, hidden=(12,), progress=False), format), given
 
 
-MODELS = {"conditional": conditional, "classifier": classifier}
+def convolutional():
+    vae = VAEClassifier(latent_dim=J, network="conv", hidden=(8,), activation="gelu", progress=False)
+    model, given = classifier()
+    return model_with(vae, model.given), given
+
+
+MODELS = {"conditional": conditional, "classifier": classifier, "convolutional": convolutional}
 
 
 @pytest.fixture(scope="module", params=MODELS)
 def page(request, tmp_path_factory):
     model, given = MODELS[request.param]()
     rows = Datapoint(ROWS, given=given)
-    data = LabelData("digits", "all", rows, None, (8, 8) if request.param == "classifier" else None)
+    data = LabelData("digits", "all", rows, None, None if request.param == "conditional" else (8, 8))
     path = tmp_path_factory.mktemp(request.param) / "explorer.html"
     return write_page(path, model, data.as_run_data(model), name="run"), model
 
@@ -68,7 +75,7 @@ def page(request, tmp_path_factory):
 def in_jax(model, y, z, epsilon):
     """Return the decoder's means at z, and q and the bound of the first row, with weights as the page has them."""
     rounded = jax.tree.map(
-        lambda leaf: leaf.astype("float16").astype("float32") if getattr(leaf, "ndim", 0) == 2 else leaf,
+        lambda leaf: leaf.astype("float16").astype("float32") if getattr(leaf, "ndim", 0) >= 2 else leaf,
         (model.generative, model.recognition),
     )
     source = model.source(Datapoint(ROWS[:1], given=y[None]))
@@ -145,10 +152,11 @@ def test_codes_and_bounds_in_the_page_are_those_of_each_row_given_its_y(visit, p
 
 
 @pytest.mark.thorough
-def test_the_classifier_says_which_label_the_input_has(visit, tmp_path):
-    model, given = classifier()
+@pytest.mark.parametrize("kind", ["classifier", "convolutional", "m1+m2"])
+def test_the_classifier_says_which_label_the_input_has(kind, visit, tmp_path):
+    model, given = MODELS[kind]() if kind in MODELS else (features_and_codes()[kind], classifier()[1])
     data = LabelData("digits", "all", Datapoint(ROWS, given=given), None, (8, 8))
-    opened = visit(write_page(tmp_path / "explorer.html", model, data.as_run_data(model)))
+    opened = visit(write_page(tmp_path / "explorer.html", model, data))
     opened.page.evaluate("explorer.app.pick(5)")
     opened.rest()
     found = np.array(opened.value("[...app.given.probabilities(values.x, null)]"))
@@ -165,7 +173,7 @@ def features_and_codes():
     format = label_format(np.arange(10.0), np.arange(10))
     m1 = model_with(VAEClassifier("m1", latent_dim=J, hidden=(12,), progress=False), format)
     of_codes = VAEClassifier("m1+m2", latent_dim=2, hidden=(4,), progress=False)._arguments()
-    design = Design.of(of_codes, "gaussian", MatrixFormat(2), 2, (np.zeros(2), np.ones(2)), format)
+    design = Design.of(of_codes, "gaussian", MatrixFormat(2), 2, (np.array([0.3, -0.2]), np.array([0.5, 2.0])), format)
     facts = {"likelihood": "gaussian", "latent_dim": 2, "given": format, "record": TrainingRecord(learning_rate=0.1)}
     facts |= {"features": model_with(VAE(J, hidden=(12,), progress=False), None), "codes": (0, 2)}
     m2 = FittedModel(*design.models(jax.random.key(1)), MatrixFormat(2), arguments=of_codes, **facts)
@@ -173,9 +181,49 @@ def features_and_codes():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kind", ["m1", "m1+m2"])
-def test_the_page_of_features_is_coloured_by_labels(kind, visit, tmp_path):
-    model, given = features_and_codes()[kind], classifier()[1]
+def test_m1_and_m2_are_a_hierarchy_with_y_between_its_levels(visit, tmp_path):
+    m2 = features_and_codes()["m1+m2"]
+    model, given = as_hierarchy(m2), classifier()[1]
+    data = LabelData("digits", "all", Datapoint(ROWS, given=given), None, (8, 8))
+    opened = visit(write_page(tmp_path / "explorer.html", m2, data))
+    generator = np.random.default_rng(1)
+    z, epsilon = generator.normal(size=J + 2), generator.normal(size=(4, J + 2)).astype(np.float32)
+    for y in (2, 7):
+        found = opened.page.evaluate(
+            """([y, z, x, epsilon]) => { const { app, lowerBound } = explorer;
+              app.chooseY(Float32Array.from([y]));
+              const [one, noise] = [Float32Array.from(x), Float32Array.from(epsilon.flat())];
+              const q = app.model.encode(one);
+              const p = app.levels.priorAt(0, Float32Array.from(z));
+              return [q.mu, q.sigma, p.mu, p.sigma, [lowerBound(app.model, one, noise).bound]].map((a) => [...a]); }""",
+            [y, z.tolist(), ROWS[0].tolist(), epsilon.tolist()],
+        )
+        for got, expected in zip(found, codes_in_jax(model, np.array([float(y)]), z, epsilon), strict=True):
+            np.testing.assert_allclose(got, np.ravel(expected), rtol=2e-3, atol=2e-3)
+        # The codes that M2 does not know of are N(0, 1); its own are those of its decoder, in M1's units.
+        assert (found[2][1], found[3][1]) == (0, 1)
+        own = m2.generative.decoder(z[J:].astype(np.float32), np.eye(10, dtype=np.float32)[y])
+        np.testing.assert_allclose([found[2][0], found[2][2]], own.mean, atol=2e-3)
+    before = opened.vector("z")
+    opened.page.locator("#given .chip").nth(4).click()
+    opened.rest()
+    np.testing.assert_array_equal(opened.vector("z")[J:], before[J:])
+    assert np.abs(opened.vector("z")[[0, 2]] - before[[0, 2]]).min() > 1e-4
+
+
+def codes_in_jax(model, y, z, epsilon):
+    """Return q and p(z1|z2, y) at z, and the bound of the first row, with weights as the page has them."""
+    source = model.source(Datapoint(ROWS[:1], given=y[None]))
+    x = jax.tree.map(lambda array: array[0], source.take(np.arange(1)))
+    p, q = model.generative.latent_distribution(x), model.recognition(x)
+    lower = p.chain.at(p.parts(z.astype(np.float32)))["z1"]
+    bound = sgvb_b(model.generative, model.recognition, x, p.parts(epsilon))
+    return q.mean, q.variance**0.5, lower.mean, lower.variance**0.5, bound
+
+
+@pytest.mark.thorough
+def test_the_page_of_features_is_coloured_by_labels(visit, tmp_path):
+    model, given = features_and_codes()["m1"], classifier()[1]
     data = LabelData("digits", "all", Datapoint(ROWS, given=given), None, (8, 8))
     opened = visit(write_page(tmp_path / "explorer.html", model, data))
     assert opened.value("[...app.givenRows]") == []  # no switch for y

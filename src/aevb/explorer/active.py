@@ -5,6 +5,7 @@ import numpy as np
 from aevb.data.run_data import RunData
 from aevb.explorer.given import rows_given
 from aevb.explorer.model import has_encoder
+from aevb.explorer.stacked import codes_read
 from aevb.fitted import FittedModel, coding
 from aevb.inference.diagnostics import ActiveUnits, active_codes
 
@@ -22,4 +23,6 @@ def active_latents(model: FittedModel, run_data: RunData) -> ActiveUnits:
     most = MAX_ROWS if has_encoder(model) else MAX_ROWS_WITHOUT_ENCODER
     numbers = evenly(len(run_data.test), most)
     codes = coding.posterior_means(model, rows_given(model, run_data.test, run_data.test_given, numbers))
-    return active_codes(codes, model.generative.latent_distribution())
+    # p(z) of M1+M2 depends on y; both of its models have the prior N(0, I).
+    prior = None if codes_read(model) else model.generative.latent_distribution()
+    return active_codes(codes, prior)

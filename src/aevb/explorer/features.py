@@ -1,4 +1,4 @@
-"""The page of a classifier that reads codes, M1 or M1+M2: that of the model of its features, with labels as colours."""
+"""Which model the page of a classifier that reads codes, M1 or M1+M2, shows."""
 
 from dataclasses import replace
 
@@ -6,14 +6,19 @@ import numpy as np
 
 from aevb.data.label_data import LabelData, label_names
 from aevb.data.run_data import RunData
+from aevb.explorer.stacked import as_hierarchy
 from aevb.fitted import FittedModel, labels
-from aevb.models import Datapoint, FeatureEncoder, RecognitionModel
+from aevb.models import STANDARD, Datapoint, FeatureEncoder, RecognitionModel
 
 
 def shown_model(model: FittedModel) -> FittedModel:
-    """Return the model that a page shows: of M1 and M1+M2 that of the rows without labels, else the same."""
+    """Return the model that a page shows: of M1 that of the rows without labels, of M1+M2 a hierarchy, else the same.
+
+    If M1+M2 has features that are a hierarchy or have another prior than N(0, I) it shows that of the features.
+    """
     if model.features is not None:
-        return model.features
+        is_plain = not model.features.arguments.levels and model.features.prior == STANDARD
+        return as_hierarchy(model) if is_plain else model.features
     encoder = getattr(model.recognition, "encoder", None)
     if not isinstance(encoder, FeatureEncoder):
         return model
@@ -26,8 +31,9 @@ def label_run_data(model: FittedModel, data: LabelData) -> RunData:
 
     If the model that is shown has none, rows are coloured by their labels; those without one by the most probable one.
     """
-    if shown_model(model) is model:
-        return data.as_run_data(model)
+    shown = shown_model(model)
+    if shown.given is not None:
+        return data.as_run_data(shown)
     found = replace(data, title=f"{data.title}: features").as_run_data(model.of_data)
     assert found.train_given is not None
     assert found.test_given is not None

@@ -10,12 +10,15 @@ from aevb.arrays import fingerprint, num_rows
 from aevb.distributions import Stack
 from aevb.estimators import analytic_kl
 from aevb.explorer.model import has_encoder, levels_of
+from aevb.explorer.stacked import codes_read
 from aevb.fitted import FittedModel
+from aevb.fitted.model import given_source
 from aevb.models import STANDARD
-from aevb.training import rowwise
+from aevb.training import Source, rowwise
 
 NUM_DRAWS = 10  # of z per row, where a divergence is sampled
 NUM_PRIOR_DRAWS = 10_000  # for the units of a hierarchy: their means and standard deviations are right to a hundredth
+NUM_PRIOR_ROWS = 100  # whose y are used for them
 
 
 def describe_latents(model: FittedModel, x: Any, codes: np.ndarray) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -27,7 +30,7 @@ def describe_latents(model: FittedModel, x: Any, codes: np.ndarray) -> tuple[dic
         codes: (n, J), their codes.
     """
     carried, kind = _carried(model, x, codes)
-    loc, scale = _units(model)
+    loc, scale = _units(model, x)
     center, directions, variances = _principal_axes(codes, scale, levels_of(model))
     facts = {
         "carried": [float(value) for value in carried],
@@ -39,17 +42,34 @@ def describe_latents(model: FittedModel, x: Any, codes: np.ndarray) -> tuple[dic
     return facts, {"pca_center": center, "pca_directions": directions}
 
 
-def _units(model):
+def _units(model, x):
     """Return the origin and the unit of the coordinates, (J,) each.
 
-    Those of a hierarchy's levels below the last are the mean and the standard deviation of p(z).
+    Those of a hierarchy's levels below the last are the mean and the standard deviation of p(z), or of p(z|y) over the
+    rows.
     """
     *lower, last = levels_of(model)
     loc, scale = np.zeros(model.latent_dim), np.ones(model.latent_dim)
     if lower:
-        z = np.asarray(model.generative.latent_distribution().sample(jax.random.key(0), (NUM_PRIOR_DRAWS,)))
+        z = _prior_draws(model, x)
         loc[:-last], scale[:-last] = z.mean(axis=0)[:-last], np.maximum(z.std(axis=0)[:-last], 1e-6)
     return loc, scale
+
+
+def _prior_draws(model, x):
+    """Return draws from p(z), (n, J); from p(z|y) of some rows if it depends on y."""
+    if codes_read(model) is None:
+        return np.asarray(model.generative.latent_distribution().sample(model.key(), (NUM_PRIOR_DRAWS,)))
+    given = x.given[:NUM_PRIOR_ROWS]
+    source = given_source(Source(np.zeros((len(given), 1), np.float32)), model.given, given)
+    keys = jax.random.split(model.key(), NUM_PRIOR_DRAWS // NUM_PRIOR_ROWS)
+    draws = rowwise(_draws_given, model.generative, source, np.arange(len(given)), keys)
+    return draws.reshape(-1, model.latent_dim)
+
+
+def _draws_given(generative, x, keys):
+    p = generative.latent_distribution(x)
+    return jax.vmap(lambda key: p.sample(jax.random.fold_in(key, fingerprint(x))))(keys)
 
 
 def _principal_axes(codes, scale, levels):
@@ -84,7 +104,7 @@ def _carried(model, rows, codes):
 def _divergences(models, x, key):
     """Return the divergence of each variable; in a hierarchy an estimate, given the level drawn before it."""
     generative, recognition = models
-    q, p = recognition(x), generative.latent_distribution()
+    q, p = recognition(x), generative.latent_distribution(x)
     if not isinstance(q, Stack):
         return analytic_kl(q.base_dist, p.base_dist)
 

@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numpyro.distributions import Normal
+from numpyro.distributions import Distribution, Normal
 
-from aevb.distributions import Stack
 from aevb.explorer.arrays import as_half
 from aevb.explorer.columns import describe_columns
 from aevb.explorer.features import shown_model
 from aevb.explorer.given import describe_given, why_not
+from aevb.explorer.stacked import codes_read
 from aevb.fitted import FittedModel
 from aevb.models import LIKELIHOODS, TABLE, named_leaves, split
 from aevb.models.hierarchy import Ladder
@@ -38,10 +38,10 @@ def check_explorable(model: FittedModel) -> None:
             f"this model has its own {' and '.join(own)}, but the browser can only run networks built by aevb.VAE "
             "(MLPs with any hidden layers and activation)."
         )
-    if model.arguments.network not in _NETWORKS or (model.arguments.network != "mlp" and model.given is not None):
+    if model.arguments.network not in _NETWORKS:
         raise NotExplorableError(
             f"this model has network={model.arguments.network!r}, but the browser can only run "
-            f"{', '.join(map(repr, _NETWORKS))}, and of models with y only 'mlp'."
+            f"{', '.join(map(repr, _NETWORKS))}."
         )
     if model.likelihood not in PAGE_LIKELIHOODS and not LIKELIHOODS[model.likelihood].counts:
         raise NotExplorableError(
@@ -78,8 +78,9 @@ def _has_standard_prior(model):
 
 def _last_level(model) -> Any:
     """Return p(z), or that of the last level of a hierarchy."""
-    p = model.point_generative.latent_distribution()
-    return p.chain.factors[0] if isinstance(p, Stack) else p
+    prior = model.point_generative.prior
+    top = getattr(prior, "top", prior)
+    return top if isinstance(top, Distribution) else top()
 
 
 def has_encoder(model: FittedModel) -> bool:
@@ -103,6 +104,7 @@ def describe(model: FittedModel) -> dict[str, Any]:
         "has_encoder": has_encoder(model),
         "has_weight_posterior": model.learner.has_weight_posterior,
         "table": describe_columns(model) if model.is_table else None,
+        "codes": codes_read(model),
         "prior": _mixture(model),
         "given": describe_given(model),
     }

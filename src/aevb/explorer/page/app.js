@@ -203,12 +203,14 @@ export class App {
   }
 
   /**
-   * Condition the model on another y; z stays what it is.
+   * Condition the model on another y; z stays what it is, or of M1+M2 the level above y.
    * @param {Float32Array} y
    */
   chooseY(y) {
     this.given?.use(y);
-    this.state.set({ y, isMoved: true });
+    this.state.set({ y });
+    const { z } = this.values;
+    this.jumpTo(this.levels.codes ? this.levels.descend(z, this.levels.last, this.noiseBelow()) : z);
   }
 
   /**
@@ -258,10 +260,14 @@ export class App {
    * @param {Float32Array} z (n, J)
    */
   settled(z) {
-    const { level, isBelowDrawn, belowSeed } = this.values;
-    if (level === 0) return z;
-    const noise = isBelowDrawn ? new Random(belowSeed).normals(this.J) : new Float32Array(this.J);
-    return this.levels.descend(z, level, noise);
+    const { level } = this.values;
+    return level === 0 ? z : this.levels.descend(z, level, this.noiseBelow());
+  }
+
+  /** The noise of the levels below the one that is shown, (J,); zero if they are at their means. */
+  noiseBelow() {
+    const { isBelowDrawn, belowSeed } = this.values;
+    return isBelowDrawn ? new Random(belowSeed).normals(this.J) : new Float32Array(this.J);
   }
 
   /**

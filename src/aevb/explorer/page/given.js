@@ -3,10 +3,12 @@
 import { findAny, fixed, run } from "./conv.js";
 import { find, make, written } from "./dom.js";
 import { COLUMN_FAMILIES } from "./families.js";
+import { conditioned } from "./network.js";
 import { featuresOf } from "./table_model.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
+/** @typedef {import("./network.js").Network} Network */
 /** @typedef {import("./families.js").ColumnFacts & { name: string, levels: string[] | null }} GivenColumn */
 /**
  * @typedef {object} GivenFacts
@@ -31,6 +33,8 @@ export class Given {
     this.model = model;
     this.decoder = model.decoder;
     this.encoder = model.encoder;
+    this.lower = model.levels.lower;
+    this.upper = model.levels.upper;
     this.labels = facts.is_classifier ? findAny(arrays, "encoder.label", description) : null;
     this.size = facts.columns.length;
   }
@@ -41,6 +45,13 @@ export class Given {
    */
   use(y) {
     const features = featuresOf(this.facts, y, null);
+    const { levels } = this.model;
+    if (levels.codes) {
+      // Of M1+M2, only the networks between the two levels read y.
+      const between = (/** @type {Network | null} */ network) => network && conditioned(network, features);
+      [levels.lower, levels.upper] = [this.lower.map(between), this.upper.map(between)];
+      return;
+    }
     this.model.decoder = fixed(this.decoder, features);
     if (this.encoder) this.model.encoder = fixed(this.encoder, features);
   }
@@ -53,7 +64,9 @@ export class Given {
    */
   probabilities(x, missing) {
     if (!this.labels) return null;
-    const logits = run(this.labels, this.model.inputs(x, missing));
+    const { levels } = this.model;
+    const read = levels.codes ? levels.read(this.model.first(x, missing).mu) : this.model.inputs(x, missing);
+    const logits = run(this.labels, read);
     const most = Math.max(...logits);
     const shares = Float64Array.from(logits, (logit) => Math.exp(logit - most));
     const sum = shares.reduce((total, share) => total + share, 0);
@@ -98,6 +111,8 @@ export class Given {
 export function addSwitch(app) {
   const { given } = app;
   if (!given) return;
+  if (app.levels.codes) find("given-words").textContent =
+    "Between the two levels, p(z₁|z₂, y) and q(z₂|z₁, y) depend on y: choose another y above, and z₂ stays the same.";
   const place = find("given");
   place.hidden = false;
   /** @type {(() => void)[]} */

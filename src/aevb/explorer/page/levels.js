@@ -11,21 +11,24 @@ import { Prior } from "./prior.js";
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
 /** @typedef {import("./network.js").Gaussian} Gaussian */
 /** @typedef {import("./network.js").Network} Network */
+/** @typedef {{ places: number[], loc: number[], scale: number[] }} CodesRead */
 /** @typedef {{ z: Float32Array } & Gaussian} Draws z ~ N(mu, sigma^2), each level given the one drawn before: (n, J) */
 
 const LOG_2_PI = Math.log(2 * Math.PI);
 
 export class Levels {
   /**
-   * @param {Pick<import("./model.js").Description, "levels" | "is_ladder" | "prior" | "activation">} description
+   * @param {Pick<import("./model.js").Description, "levels" | "is_ladder" | "prior" | "codes" | "activation">} description
    * @param {Map<string, NamedArray>} arrays
    */
-  constructor({ levels: sizes, is_ladder: isLadder, prior, activation }, arrays) {
+  constructor({ levels: sizes, is_ladder: isLadder, prior, codes, activation }, arrays) {
     this.sizes = sizes;
     this.J = sizes.reduce((sum, size) => sum + size, 0);
     this.starts = sizes.map((_, level) => sizes.slice(0, level).reduce((sum, size) => sum + size, 0));
     this.last = sizes.length - 1;
     this.isLadder = isLadder;
+    /** Of M1+M2: the variables of the first level that the second knows of. */
+    this.codes = codes;
     this.top = new Prior(sizes[this.last], prior);
     const upTo = sizes.slice(1);
     /** The networks of p(z_l|z_{l+1}), and of q from the second level on. */
@@ -99,7 +102,10 @@ export class Levels {
    */
   priorAt(level, z) {
     const size = (z.length / this.J) * this.sizes[level];
-    if (level < this.last) return gaussianOf(apply(network(this.lower[level]), this.part(z, level + 1)), this.sizes[level]);
+    if (level < this.last) {
+      const outputs = apply(network(this.lower[level]), this.part(z, level + 1));
+      return this.codes ? spread(outputs, this.codes, size, this.sizes[level]) : gaussianOf(outputs, this.sizes[level]);
+    }
     return this.top.isStandard ? { mu: new Float32Array(size), sigma: new Float32Array(size).fill(1) } : null;
   }
 
@@ -188,7 +194,7 @@ export class Levels {
     if (this.isLadder) this.climbAndDescend(first, found, add);
     else {
       add(0, first);
-      for (let level = 1; level <= this.last; level++) add(level, this.above(level, this.part(found.z, level - 1)));
+      for (let level = 1; level <= this.last; level++) add(level, this.above(level, this.read(this.part(found.z, level - 1))));
     }
     return found;
   }
@@ -206,6 +212,20 @@ export class Levels {
     for (let level = this.last - 1; level >= 0; level--) {
       add(level, combined(seen[level], /** @type {Gaussian} */ (this.priorAt(level, found.z))));
     }
+  }
+
+  /**
+   * What the second level reads of the first: all of it, or the codes that it knows of, in their units.
+   * @param {Float32Array} z (n, size of the first level)
+   */
+  read(z) {
+    if (!this.codes) return z;
+    const { places, loc, scale } = this.codes;
+    const n = z.length / this.sizes[0];
+    return Float32Array.from({ length: n * places.length }, (_, i) => {
+      const k = i % places.length;
+      return (z[Math.floor(i / places.length) * this.sizes[0] + places[k]] - loc[k]) / scale[k];
+    });
   }
 
   /**
@@ -232,6 +252,26 @@ export class Levels {
       return (logNormal(values, q) - (p ? logNormal(values, p) : this.logTop(values))) / n;
     });
   }
+}
+
+/**
+ * Outputs of M2 as the distribution of all codes: N(0, 1) for those that it does not know of.
+ * @param {Float32Array} outputs
+ * @param {CodesRead} codes
+ * @param {number} length of the result
+ * @param {number} size of the level
+ * @returns {Gaussian}
+ */
+function spread(outputs, { places, loc, scale }, length, size) {
+  const known = gaussianOf(outputs, places.length);
+  const found = { mu: new Float32Array(length), sigma: new Float32Array(length).fill(1) };
+  known.mu.forEach((mean, i) => {
+    const k = i % places.length;
+    const to = Math.floor(i / places.length) * size + places[k];
+    found.mu[to] = loc[k] + scale[k] * mean;
+    found.sigma[to] = scale[k] * known.sigma[i];
+  });
+  return found;
 }
 
 /** @param {Network | null} found */

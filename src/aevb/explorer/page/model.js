@@ -27,6 +27,7 @@ import { TableModel } from "./table_model.js";
  * @property {number} data_dim
  * @property {boolean} has_encoder
  * @property {import("./table_model.js").TableFacts | null} table
+ * @property {import("./levels.js").CodesRead | null} codes of M1+M2, what its second level reads of the first
  * @property {import("./prior.js").Mixture | null} prior of the last level; null for N(0, I)
  * @property {import("./given.js").GivenFacts | null} given what x is conditioned on, if anything
  */
