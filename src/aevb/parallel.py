@@ -108,6 +108,7 @@ class Alone:
     num_processes = 1
     is_first = True  # which writes files and shows progress
     mesh = None  # of devices
+    shards_parameters = False  # whether large arrays of a model are divided among the devices
 
     def together(self, function: Callable[[Any], T], items: Iterable) -> list[T]:
         """Return the function's values for all items; processes divide them among each other."""

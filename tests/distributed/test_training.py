@@ -37,3 +37,27 @@ def test_a_run_is_resumed_by_fewer_processes(tmp_path, learned, learned_together
     learned_together("dense", 4, EPOCHS=1, **saved)
     learned_together("dense", 2, EPOCHS=3, **saved)
     check_equal(learned("dense", EPOCHS=4, **saved), whole, 1e-12)
+
+
+@pytest.mark.slow
+def test_labels_are_learned_in_several_processes(learned, learned_together, check_equal):
+    one = learned("labels", **DOUBLE)
+    for process in learned_together("labels", 2, **DOUBLE):
+        check_equal(process, one, 1e-12)
+
+
+@pytest.mark.thorough
+def test_a_model_divided_among_devices_is_the_same_and_each_has_a_part(learned, check_equal):
+    one, four = (learned("large", BYTES=1, **DOUBLE, **given) for given in ({}, {"DEVICES": 4, "SHARD": 1}))
+    whole, part = one.pop("bytes"), four.pop("bytes")
+    assert part < 0.3 * whole  # all but the small arrays
+    check_equal(four, one, 1e-12)
+
+
+@pytest.mark.slow
+def test_a_divided_model_is_resumed_by_one_process(tmp_path, learned, learned_together, check_equal):
+    saved = {"CHECKPOINT": tmp_path / "checkpoints", **DOUBLE}
+    whole = learned("large", EPOCHS=3, **DOUBLE)
+    first, second = learned_together("large", 2, EPOCHS=2, SHARD=1, **saved)
+    check_equal(first, second, 0)
+    check_equal(learned("large", EPOCHS=3, **saved), whole, 1e-12)

@@ -57,6 +57,24 @@ def sequence(**options):
     return aevb.SequenceVAE(latent_dim=2, batch_size=10, max_epochs=2, **quick).fit(sequences, **options)
 
 
+def large(**options):
+    """Weights of 64 x 256 and 256 x 256, which are divided among devices with SHARD=1."""
+    import aevb
+
+    quick = {**QUICK, "hidden": (256, 256), "max_epochs": int(os.environ.get("EPOCHS", 2))}
+    return aevb.VAE(latent_dim=3, batch_size=54, **quick).fit(digits(), **options)
+
+
+def labels(**options):
+    """Models that predict: of labels, most of them missing, and of numbers."""
+    import aevb
+
+    X, y = digits(), (digits()[:, 20] > 0.5).astype(int)
+    quick = {"hidden": (8,), "max_epochs": 1, "progress": False, "batch_size": 45}
+    yield aevb.VAEClassifier(model="m2", latent_dim=2, **quick).fit(X, np.where(np.arange(len(y)) % 3 == 0, y, -1))
+    yield aevb.VAERegressor(latent_dim=2, **quick).fit(X[:, :5], X[:, 20])
+
+
 def windows(**options):
     import aevb
 
@@ -100,7 +118,8 @@ def files(**options):
         yield vae.fit(folder / name, **options)
 
 
-MODELS = {model.__name__: model for model in (dense, decisions, table, sequence, windows, variants, images, files)}
+_MODELS = dense, decisions, table, sequence, windows, variants, images, files, large, labels
+MODELS = {model.__name__: model for model in _MODELS}
 
 
 def numbers(vae):
@@ -119,12 +138,13 @@ def numbers(vae):
 def start(launch):
     import aevb
 
+    shard = {"shard_parameters": "SHARD" in os.environ}
     if launch:
         coordinator, number, process = launch
         options = {"arrival_timeout": 120, "silence_timeout": float(os.environ.get("SILENCE", 60))}
-        aevb.distributed.start(coordinator, num_processes=int(number), process_id=int(process), **options)
+        aevb.distributed.start(coordinator, num_processes=int(number), process_id=int(process), **options, **shard)
     elif "DEVICES" in os.environ:
-        aevb.distributed.start()
+        aevb.distributed.start(**shard)
 
 
 def fill_disk_after_two_saves():
@@ -141,6 +161,23 @@ def fill_disk_after_two_saves():
     checkpoint.write_state = write_state
 
 
+def count_bytes(found):
+    """Keep the bytes of the state that each device has after a chunk."""
+    import jax
+
+    from aevb.training import loop
+
+    run = loop.safe_chunk
+
+    def safe_chunk(*arguments, **options):
+        state, report = run(*arguments, **options)
+        leaves = [leaf for leaf in jax.tree.leaves(state) if hasattr(leaf, "addressable_shards")]
+        found["bytes"] = np.array(sum(leaf.addressable_shards[0].data.nbytes for leaf in leaves))
+        return state, report
+
+    loop.safe_chunk = safe_chunk
+
+
 def main():
     names, output, *launch = sys.argv[1:]
     if "DEVICES" in os.environ:
@@ -151,6 +188,8 @@ def main():
     if "FULL_DISK" in os.environ:
         fill_disk_after_two_saves()
     found, vae = {}, None
+    if "BYTES" in os.environ:
+        count_bytes(found)
     for name in names.split(","):
         saving = {"checkpoint": os.environ["CHECKPOINT"], "checkpoint_seconds": 0} if "CHECKPOINT" in os.environ else {}
         models = MODELS[name](**saving)

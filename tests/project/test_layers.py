@@ -11,7 +11,7 @@ ROOT = Path(aevb.__file__).parent
 # From the bottom to the top; packages on one line do not import each other.
 LAYERS = [
     ["errors"],
-    ["arguments", "arrays", "callbacks", "files", "html", "matrices", "memory", "parallel", "settings"],
+    ["arguments", "arrays", "callbacks", "files", "html", "launchers", "matrices", "memory", "parallel", "settings"],
     ["distributed"],
     ["distributions"],
     ["networks"],

@@ -15,7 +15,7 @@ from aevb.cli.kinds import with_kinds
 from aevb.cli.learn import Keeping, learn
 from aevb.cli.options import model_options, settings, value_of
 from aevb.cli.run_folder import config_of
-from aevb.cli.together import Coordinator, NumProcesses, PeerTimeout, ProcessId, is_launched, start_together
+from aevb.cli.together import Coordinator, NumProcesses, PeerTimeout, ProcessId, ShardParameters, start_together
 from aevb.runs import read_config
 
 ModelOptions = model_options()
@@ -51,6 +51,7 @@ def fit(
     num_processes: NumProcesses = None,
     process_id: ProcessId = None,
     peer_timeout: PeerTimeout = 300.0,
+    shard_parameters: ShardParameters = False,
     model: Annotated[ModelOptions | None, Parameter(name="*")] = None,  # pyright: ignore[reportInvalidTypeForm]
     quiet: Quiet = False,
     json: Json = False,
@@ -103,6 +104,8 @@ def fit(
         num_processes: How many processes there are.
         process_id: Which of them this is, from 0.
         peer_timeout: Seconds to wait until all of them have started.
+        shard_parameters: Divide large weight matrices, and what the optimizer keeps for them, among all devices, for
+            models that do not fit on one.
         model: The arguments of VAE.
         quiet: Print only where the results are.
         json: Print one JSON object.
@@ -125,13 +128,11 @@ def fit(
     }
     launch = coordinator, num_processes, process_id
     if target is not None:
-        if is_launched(*launch):
-            raise InputError("--target: not available for several processes. Start one, without srun or mpirun.")
         own |= {"time": time, "sequence": sequence, "model": own_model}
         given = {name: value_of(value, name) for name, value in given.items()}
-        return _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)(
-            Console(quiet, json)
-        )
+        task = _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)
+        is_first = start_together(*launch, peer_timeout, shard_parameters)
+        return task(Console(quiet or not is_first, json and is_first))
     if given.get("conditional"):
         raise InputError("--conditional: y cannot be given here. In Python: VAE(conditional=True).fit(X, y).")
     if resume is not None:
@@ -160,7 +161,7 @@ def fit(
     every = None if checkpoint_every == "never" else checkpoint_every
     if every is not None:
         check_parameter("checkpoint_every", every, kind=float, low=0)
-    is_first = start_together(*launch, peer_timeout)
+    is_first = start_together(*launch, peer_timeout, shard_parameters)
     console = Console(quiet or not is_first, json and is_first)
     options = {"keeping": Keeping(every, resume is not None), "own_model": own_model}
     raise SystemExit(learn(chosen, source, folder, command, console, **options))

@@ -16,13 +16,13 @@ def keep_programs() -> None:
 
     With a limit on their size JAX locks the folder, so that several processes can share it. Programs for another
     processor may not run, and home folders are shared by different machines: each kind of processor has its own folder.
+    JAX makes it when it compiles.
     """
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     folder = cache_folder() / "programs" / _processor()
     if why_not_writable(folder):
         return  # they are compiled again
-    folder.mkdir(parents=True, exist_ok=True)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
     os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", str(MAX_BYTES))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", str(MIN_SECONDS))

@@ -37,6 +37,7 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
     from aevb import VAEClassifier, VAERegressor, runs
     from aevb.cli.learn import fill, make_folder
     from aevb.data.target import prepare_target
+    from aevb.parallel import group
     from aevb.settings import ESTIMATOR_SETTINGS
 
     with waiting("Reading the data"), console.notes():
@@ -49,6 +50,9 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
     console.say(f"Target {data.target}: {found.reason}; {kind.__name__}.")
     estimator = kind(**given, progress=console.shows_progress)
     estimator._check_parameters()
+    if not group().is_first:  # which writes all files
+        estimator.fit(*found.arguments)
+        return
     folder = make_folder(output)
     runs.write_config(folder, {"run": {"command": command}, "data": data.written(), "model": written(given)})
     with console.notes():

@@ -37,9 +37,18 @@ class Group:
         members: The processes.
         process_id: Which of them this is.
         watch: Notices if one dies; None for one process with several devices.
+        shards_parameters: Whether large arrays of a model are divided among the devices.
     """
 
-    def __init__(self, mesh: Mesh, members: list[Member], process_id: int, watch: Watch | None):
+    def __init__(
+        self,
+        mesh: Mesh,
+        members: list[Member],
+        process_id: int,
+        watch: Watch | None,
+        shards_parameters: bool = False,
+    ):
+        self.shards_parameters = shards_parameters
         self.mesh, self.members, self.process_id, self._watch = mesh, members, process_id, watch
         self.num_processes, self.is_first = len(members), process_id == 0
         self._problem: BaseException | None = None  # of this process, to be told at the next chunk

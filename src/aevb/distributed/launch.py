@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
+from aevb.launchers import is_detected, is_launched, place_in
 from aevb.parallel import ROWS, group, work_as
 
 ARRIVAL_SECONDS = 300.0  # to wait for all processes at the start
 SILENCE_SECONDS = 30.0  # after which a process counts as dead
 SHUTDOWN_SECONDS = 24 * 3600  # the first process may write its report for long, while others have nothing more to do
-# Set by the launchers that JAX detects, and their number of processes; a shell on a node of Slurm is a step with one.
-LAUNCHERS = {"SLURM_STEP_NODELIST": "SLURM_STEP_NUM_TASKS", "OMPI_MCA_orte_hnp_uri": "OMPI_COMM_WORLD_SIZE"}
-# Of any launcher: the number of processes, and of this one.
-SIZES = {"OMPI_COMM_WORLD_SIZE": "OMPI_COMM_WORLD_RANK", "PMI_SIZE": "PMI_RANK", "SLURM_NTASKS": "SLURM_PROCID"}
 
 
 class Launch(NamedTuple):
@@ -40,19 +37,15 @@ def launch_from(
         >>> launch_from("node-1:1234", num_processes=2, process_id=1)
         Launch(coordinator='node-1:1234', num_processes=2, process_id=1)
     """
-    if None in (num_processes, process_id):
-        for size, rank in SIZES.items():
-            if coordinator is not None and size in os.environ and rank in os.environ:
-                num_processes = int(os.environ[size]) if num_processes is None else num_processes
-                process_id = int(os.environ[rank]) if process_id is None else process_id
-                break
+    if coordinator is not None:
+        size, rank = place_in()
+        num_processes = size if num_processes is None else num_processes
+        process_id = rank if process_id is None else process_id
     found = coordinator, num_processes, process_id
-    if None in found and any(
-        int(os.environ.get(size) or 1) > 1 for name, size in LAUNCHERS.items() if name in os.environ
-    ):
+    if None in found and is_detected():
         found = _detected(*found)
     elif found == (None, None, None):
-        if int(os.environ.get("OMPI_COMM_WORLD_SIZE") or 1) > 1:  # Open MPI 5, which JAX does not recognize
+        if is_launched():  # by Open MPI 5, which JAX does not recognize
             raise ValueError(
                 "mpirun started several processes, but does not say where they can meet. Give --coordinator HOST:PORT, "
                 "in Python start(coordinator='HOST:PORT'), with the host of process 0 and a free port there."
@@ -94,6 +87,7 @@ def start(
     process_id: int | None = None,
     arrival_timeout: float = ARRIVAL_SECONDS,
     silence_timeout: float = SILENCE_SECONDS,
+    shard_parameters: bool = False,
 ) -> Any:
     """Let this process work together with others, and with all its devices; call it before anything else of JAX.
 
@@ -108,6 +102,8 @@ def start(
         process_id: Number of this process, from 0; None: that of the launcher.
         arrival_timeout: Seconds to wait until all processes are there.
         silence_timeout: Seconds after which a process that does not answer counts as dead, which ends all others.
+        shard_parameters: Whether large weight matrices, and what the optimizer keeps for them, are divided among all
+            devices, for models that do not fit on one; slower, as weights travel in every step.
 
     Returns:
         The group, with ``num_processes``, ``process_id``, ``is_first`` and ``mesh``.
@@ -128,13 +124,17 @@ def start(
     from jax.sharding import AxisType
 
     from aevb.distributed.group import Group
+    from aevb.distributed.meeting import PeersError
 
     if launch is None and jax.device_count() == 1:
         return group()
     mesh = jax.make_mesh((jax.device_count(),), (ROWS,), axis_types=(AxisType.Auto,))
-    work_as(Group(mesh, members, me, watch))
+    work_as(Group(mesh, members, me, watch, shard_parameters))
     with _silent():
-        group().texts("here")  # which connects all devices
+        said = group().texts(str(shard_parameters))  # which connects all devices
+    for number, other in enumerate(said):
+        if other != said[0]:
+            raise PeersError(f"shard_parameters={other} in {members[number]}, but {said[0]} in {members[0]}.")
     return group()
 
 

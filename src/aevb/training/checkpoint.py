@@ -20,6 +20,7 @@ from aevb.errors import shown
 from aevb.files import plain
 from aevb.parallel import group
 from aevb.training.position import Position
+from aevb.training.sharded import whole_state
 from aevb.training.state_file import CheckpointError, bytes_of, in_form_of, parsed, read_about, write_state
 
 FORMAT = 3  # raise it with every change to the contents of a position or a chunk
@@ -82,30 +83,35 @@ class Checkpoints:
         Raises:
             CheckpointError: The files belong to another run.
         """
-        if not (data := group().from_first(self._newest)):
+        known: list[tuple] = []  # what the first process has parsed
+        if not (data := group().from_first(lambda: self._newest(known))):
             return start
-        arrays, about = parsed(data, self.folder)
+        arrays, about = known[0] if known else parsed(data, self.folder)
         like = {"state": start.state, "reports": tuple(map(report_like, about["report_steps"]))}
         like["best_state"] = start.state if about["has_best"] else None
         return replace(start, **in_form_of(like, arrays, self.folder), **_with_nan(about["numbers"]))
 
-    def _newest(self) -> bytes:
-        """Return the contents of the newest file that can be read; nothing if there is none."""
+    def _newest(self, known: list[tuple]) -> bytes:
+        """Return the newest file that can be read, and add what it contains to `known`; nothing if there is none."""
         for path in reversed(paths := _saved(self.folder)):
             try:
-                _, about = parsed(data := bytes_of(path), path)
+                arrays, about = parsed(data := bytes_of(path), path)
             except CheckpointError as error:
                 before = "Resuming from the previous one" if path != paths[0] else "There is no other: starting again"
                 path.replace(path.with_name(f"damaged-{path.name}"))  # otherwise it would always be the newest
                 warnings.warn(f"{error} {before}; it is kept as damaged-{path.name}.", RuntimeWarning, stacklevel=3)
                 continue
             self._check_purpose(about["purpose"], path)
+            known.append((arrays, about))
             return data
         return b""
 
     def offer(self, position: Position) -> None:
-        """Save a position if the last save was long enough ago."""
-        if time.perf_counter() - self._last >= self._every:
+        """Save a position if the last save was long enough ago, by the clock of the first process."""
+        is_due = time.perf_counter() - self._last >= self._every
+        if group().shards_parameters:  # all take part
+            is_due = bool(group().from_first(lambda: b"due" * is_due))
+        if is_due:
             self.save(position)
 
     def save(self, position: Position) -> None:
@@ -114,6 +120,7 @@ class Checkpoints:
         Raises:
             SaveError: The file system reports an error.
         """
+        position = replace(position, state=whole_state(position.state), best_state=whole_state(position.best_state))
         try:
             if group().is_first:
                 self._save(position)

@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from aevb.models.parameters import named_leaves
 from aevb.training.chunk_steps import chunk_steps
 from aevb.training.reports import entries
+from aevb.training.sharded import is_finite
 
 _TERMS = {  # in the order in which they are computed
     "posterior": "the encoder's q(z|x)",
@@ -50,7 +51,7 @@ def check_finite(report, state, first_step: int) -> None:
 def first_bad(arrays) -> str | None:
     """Return the name of the first array in a pytree that contains NaN or infinity."""
     for name, leaf in named_leaves(arrays):
-        if jnp.issubdtype(leaf.dtype, jnp.inexact) and not np.isfinite(leaf).all():
+        if jnp.issubdtype(leaf.dtype, jnp.inexact) and not is_finite(leaf):
             return name
     return None
 

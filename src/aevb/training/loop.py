@@ -33,6 +33,7 @@ from aevb.training.progress import Progress
 from aevb.training.reading_ahead import FeedError
 from aevb.training.reports import averages, repeated, report_of_a_step
 from aevb.training.result import Ending, Trained
+from aevb.training.sharded import whole_state
 
 MAX_HALVINGS = 5  # of the learning rate, when a number becomes NaN or infinite
 
@@ -90,8 +91,14 @@ class Run:
                 )
                 warnings.warn(message, UserWarning, stacklevel=4)
         if self._judge is not None and self._patience.judges_start and not self.now.samples:
-            self.now = self.now.judged(self._judge(self.now.state)["validation_lower_bound"])
+            self.now = self.now.judged(self._judge_now()["validation_lower_bound"])
         self._began = time.perf_counter() - self.now.seconds
+
+    def _judge_now(self):
+        """Return the bound of the held-out rows, with all parameters in this process."""
+        assert self._judge is not None
+        state = self.now.state
+        return self._judge(state._replace(parameters=whole_state(state.parameters)))
 
     def to_its_end(self) -> Ending:
         """Train until the data, the patience, the user or a failure ends the run.
@@ -158,7 +165,7 @@ class Run:
         """Add a row to the history: the epoch's averages, and the bound of the held-out rows."""
         row = {"epoch": self._epoch, "samples": self.now.samples, **averages(self.now.reports)}
         if self._judge is not None:
-            row |= self._judge(self.now.state)
+            row |= self._judge_now()
             if not np.isfinite(row["validation_lower_bound"]):
                 message = (
                     f"The held-out bound of epoch {self._epoch} is not finite: check the held-out rows for extreme "
@@ -186,7 +193,7 @@ class Run:
         """Return the best state if there are held-out rows, otherwise the last one, and the history."""
         self._record_unfinished_epoch(ending)
         now = self.now
-        best = now.state if now.best_state is None else now.best_state
+        best = whole_state(now.state if now.best_state is None else now.best_state)
         path = tuple(now.best_path) if now.best_bound is not None else (*now.path, now.rows_since)
         return Trained(best, list(now.history), ending.reason, ending.error, now.halvings, now.best_bound, path)
 
@@ -203,7 +210,7 @@ def _advance(now: Position, chunk: Chunk, noise_key, learner, clock) -> Position
             return now.after(chunk, state, report, clock())
         except DivergedError as error:
             chunk = chunk._replace(source=whole(chunk.source), names=chunk.names.of_all(chunk.plan.batch_size))
-            first = diagnose(error, on_one_device(learner), now.state, chunk, noise_key, now.steps)
+            first = diagnose(error, on_one_device(learner), whole_state(now.state), chunk, noise_key, now.steps)
             if now.halvings == MAX_HALVINGS or not hasattr(now.state, "learning_rate"):
                 raise _with_advice(first, now) from None
             now = now.with_half_the_step()
@@ -254,4 +261,6 @@ def _in_the_fastest_way(*arguments, **options):
 
 def copy_state(state):
     """Return a copy of a state that can be donated."""
-    return jax.device_put(state, may_alias=False)  # a copying program would have to be compiled
+    if not group().shards_parameters:
+        return jax.device_put(state, may_alias=False)  # a copying program would have to be compiled
+    return jax.tree.map(lambda leaf: jax.device_put(leaf, getattr(leaf, "sharding", None), may_alias=False), state)

@@ -15,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 from aevb.arrays import num_rows
 from aevb.parallel import ROWS, Share, group
 from aevb.training.divided import DividedRows
+from aevb.training.sharded import ShardedOverDevices, divided_state, is_divided
 from aevb.training.source import Source
 
 MAX_SOURCES = 3  # that are kept on several devices: sequences are in so many buckets
@@ -71,25 +72,32 @@ class OverDevices:
         return jax.tree.map(axis, shapes(num_rows), shapes(num_rows + 1))
 
 
+KINDS = OverDevices, ShardedOverDevices
+
+
 def over_devices(learner: Any) -> Any:
     """Return a learner on all devices that work together; unchanged if there is one, or if its steps need all rows."""
     mesh = group().mesh
-    if mesh is None or isinstance(learner, OverDevices) or not getattr(learner, "can_share", False):
+    if mesh is None or isinstance(learner, KINDS) or not getattr(learner, "can_share", False):
         return learner
-    return OverDevices(learner, mesh)
+    return (ShardedOverDevices if group().shards_parameters else OverDevices)(learner, mesh)
 
 
 def on_one_device(learner: Any) -> Any:
     """Return the learner itself."""
-    return learner.learner if isinstance(learner, OverDevices) else learner
+    return learner.learner if isinstance(learner, KINDS) else learner
 
 
 def called(program: Callable, *arguments: Any, learner: Any, plan: Any) -> Any:
-    """Call a program with a learner and the same arguments in all processes; return its results on this device."""
+    """Call a program with a learner and the same arguments in all processes; return its results on this device.
+
+    What is divided among devices stays so.
+    """
     options, (state, source, *rest) = {"learner": learner, "plan": plan}, arguments
-    if not isinstance(learner, OverDevices):
+    if not isinstance(learner, KINDS):
         return program(state, whole(source), *rest, **options)
     with group().waiting():
+        state = divided_state(state, learner.mesh) if isinstance(learner, ShardedOverDevices) else state
         state, rest = replicated((state, rest), learner.mesh)
         results = program(state, _kept(source, learner.mesh), *rest, **options)
         return jax.block_until_ready(jax.tree.map(_here, results))
@@ -122,7 +130,7 @@ def _kept(source, mesh):
 
 
 def _everywhere(leaf, *, mesh):
-    if not isinstance(leaf, Array | np.ndarray) or getattr(getattr(leaf, "sharding", None), "mesh", None) == mesh:
+    if not isinstance(leaf, Array | np.ndarray) or is_divided(leaf):
         return leaf
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return jax.random.wrap_key_data(
@@ -133,4 +141,4 @@ def _everywhere(leaf, *, mesh):
 
 
 def _here(leaf):
-    return leaf.addressable_data(0) if isinstance(leaf, Array) else leaf
+    return leaf.addressable_data(0) if isinstance(leaf, Array) and not is_divided(leaf) else leaf
