@@ -27,23 +27,52 @@ def described() -> str:
 
 def lines_of(name, value) -> list[str]:
     if inspect.isclass(value):
-        methods = {
-            method: member
-            for parent in reversed(value.__mro__)
-            if parent.__module__.startswith("aevb")
-            for method, member in vars(parent).items()
-            if not method.startswith("_")
-        }
-        members = [line for method in sorted(methods) for line in member_lines(f"{name}.{method}", methods[method])]
+        members = [
+            line for method, member in members_of(value).items() for line in member_lines(f"{name}.{method}", member)
+        ]
         return [f"class {name}{signature(value)}", *members]
     return [f"{name}{signature(value)}"] if callable(value) else [f"{name}: {type(value).__name__}"]
+
+
+def members_of(value) -> dict:
+    """Return what our classes define, by name, in alphabetical order."""
+    found = {
+        name: member
+        for parent in reversed(getattr(value, "__mro__", ()))
+        if parent.__module__.startswith("aevb")
+        for name, member in vars(parent).items()
+        if not name.startswith("_")
+    }
+    return dict(sorted(found.items()))
 
 
 def member_lines(name, member) -> list[str]:
     if isinstance(member, property):
         return [f"{name}: property"]
-    function = getattr(member, "__func__", getattr(member, "_method", member))  # of class methods, of `available_if`
+    function = function_of(member)
     return [f"{name}{signature(function)}"] if callable(function) else []
+
+
+def function_of(member):
+    """Return the function of a class method, a property, or a method with `available_if`."""
+    if isinstance(member, property):
+        return member.fget
+    return getattr(member, "__func__", getattr(member, "_method", member))
+
+
+def without_types(name, value) -> list[str]:
+    """Return the public functions that lack the type of a parameter or of the result."""
+    members = {f"{name}.{method}": function_of(member) for method, member in members_of(value).items()}
+    functions = {f"{name}.__init__": value.__init__, **members} if inspect.isclass(value) else {name: value}
+    lacking = []
+    for words, function in functions.items():
+        if inspect.isfunction(function) and function.__module__.startswith("aevb"):
+            found = inspect.signature(function)
+            types = {parameter.name: parameter.annotation for parameter in found.parameters.values()}
+            types["return"] = None if words.endswith("__init__") else found.return_annotation
+            untyped = [part for part, kind in types.items() if kind is found.empty and part != "self"]
+            lacking += [f"{words}: {', '.join(untyped)}"] * bool(untyped)
+    return lacking
 
 
 def signature(function) -> str:
@@ -69,6 +98,18 @@ def plain(default):
 
 def test_the_public_api_is_the_reviewed_one():
     assert described().splitlines() == FILE.read_text(encoding="utf-8").splitlines(), __doc__
+
+
+def test_every_public_signature_is_typed():
+    """Pyright checks what is typed, and type checkers of users read it."""
+    lacking = [
+        line
+        for module_name in MODULES
+        for module in [importlib.import_module(module_name)]
+        for name in NAMES.get(module_name) or module.__all__
+        for line in without_types(name, getattr(module, name))
+    ]
+    assert lacking == []
 
 
 def test_defaults_are_written_without_addresses():

@@ -18,7 +18,7 @@ class QuantileDistribution(Distribution):
 
     support: Any  # a class attribute, as in numpyro's own families, not the property that the base class declares
 
-    def sample(self, key: Array, sample_shape=()):
+    def sample(self, key: Array, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw with shape ``sample_shape + batch_shape``, differentiable in the parameters."""
         u = random.uniform(key, shape=sample_shape + self.batch_shape)
         return self.icdf(open_unit_interval(u))
@@ -31,7 +31,7 @@ class BoundedDistribution(QuantileDistribution):
     high: Array
 
     @_dependent_property(is_discrete=False, event_dim=0)
-    def support(self):
+    def support(self) -> Any:
         return constraints.interval(self.low, self.high)
 
 

@@ -44,7 +44,7 @@ class Chain(TreeDistribution):
         self.names, self.factors = tuple(factors), tuple(factors.values())
         super().__init__()
 
-    def sample(self, key: Any, sample_shape=()) -> Any:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         """Draw a dictionary."""
 
         def draw(key):
@@ -53,7 +53,7 @@ class Chain(TreeDistribution):
 
         return sampled(draw, key, sample_shape)
 
-    def log_prob(self, value: Any, intermediates=None) -> Any:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Any:
         """Return the sum of the log densities, each given the previous variables."""
 
         def log_prob(z):

@@ -69,7 +69,7 @@ class Columns(Distribution):
 
     # ---- densities ---------------------------------------------------------------------------------------------------
 
-    def log_prob(self, value: Any, intermediates=None) -> Array:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Array:
         """Return the log density of rows (..., D), in the user's units."""
         return self.observed_log_prob(value, None)
 
@@ -106,7 +106,7 @@ class Columns(Distribution):
 
     # ---- draws and moments -------------------------------------------------------------------------------------------
 
-    def sample(self, key: Any, sample_shape=()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw rows of stored numbers."""
         keys = jax.random.split(key, len(self.blocks))
         return self._in_order([block.sample(key, sample_shape) for block, key in zip(self.blocks, keys, strict=True)])

@@ -37,7 +37,7 @@ class DiscretizedLogistics(dist.Distribution):
 
     arg_constraints = {"logits": constraints.real, "loc": constraints.real, "log_scale": constraints.real}
 
-    def __init__(self, logits, loc, log_scale, *, validate_args: bool | None = None):
+    def __init__(self, logits: Any, loc: Any, log_scale: Any, *, validate_args: bool | None = None):
         self.logits, self.loc, self.log_scale = logits, loc, log_scale
         *batch, _, num_variables = jnp.shape(loc)
         super().__init__((*batch, num_variables), (), validate_args=validate_args)
@@ -52,7 +52,7 @@ class DiscretizedLogistics(dist.Distribution):
         """Logarithms of the weights of the components, (..., M, d)."""
         return jax.nn.log_softmax(self.logits, axis=-2)
 
-    def log_prob(self, value) -> Array:
+    def log_prob(self, value: Any) -> Array:
         """Return the log probability of levels, (..., d)."""
         x = jnp.round(NUM_STEPS * jnp.asarray(value))[..., None, :] / NUM_STEPS
         precision = jnp.exp(-self.log_scale)
@@ -62,7 +62,7 @@ class DiscretizedLogistics(dist.Distribution):
         component = jnp.where(x <= 0, log_sigmoid(upper), jnp.where(x >= 1, log_sigmoid(-lower), inside))
         return jax.nn.logsumexp(self.log_weights + component, axis=-2)
 
-    def sample(self, key: Any, sample_shape=()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw levels, ``(*sample_shape, ..., d)``."""
         key_component, key_value = jax.random.split(key)
         shape = (*sample_shape, *jnp.shape(self.loc))

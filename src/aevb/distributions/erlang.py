@@ -1,5 +1,7 @@
 """The Erlang distribution: the sum of an integer number of exponential waiting times."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.scipy.special import gammainc, gammaln
@@ -34,26 +36,26 @@ class Erlang(QuantileDistribution):
     support = constraints.positive
     reparametrized_params = ["rate"]
 
-    def __init__(self, shape, rate=1.0, *, validate_args=None):
+    def __init__(self, shape: Any, rate: Any = 1.0, *, validate_args: bool | None = None):
         (self.concentration, self.rate), batch_shape = promote_parameters(shape, rate)
         super().__init__(batch_shape, validate_args=validate_args)
 
     @validate_sample
-    def log_prob(self, value: Array):
+    def log_prob(self, value: Array) -> Array:
         k, scaled = self.concentration, self.rate * value
         return (k - 1) * jnp.log(scaled) - scaled + jnp.log(self.rate) - gammaln(k)
 
-    def cdf(self, value: Array):
+    def cdf(self, value: Array) -> Array:
         return gammainc(self.concentration, self.rate * jnp.maximum(value, 0))
 
-    def icdf(self, q: Array):
+    def icdf(self, q: Array) -> Array:
         k = lax.stop_gradient(self.concentration)
         return jnp.exp(log_gamma_quantile(k, q)) / self.rate
 
     @property
-    def mean(self):
+    def mean(self) -> Array:
         return self.concentration / self.rate
 
     @property
-    def variance(self):
+    def variance(self) -> Array:
         return self.concentration / self.rate**2

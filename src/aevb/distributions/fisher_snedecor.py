@@ -1,5 +1,7 @@
 """Fisher and Snedecor's F: the ratio of two scaled chi-squared variables."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jax import Array
 from jax.scipy.special import betainc, betaln
@@ -33,30 +35,30 @@ class FisherSnedecor(QuantileDistribution):
     support = constraints.positive
     reparametrized_params = ["df1", "df2"]
 
-    def __init__(self, df1, df2, *, validate_args=None):
+    def __init__(self, df1: Any, df2: Any, *, validate_args: bool | None = None):
         (self.df1, self.df2), batch_shape = promote_parameters(df1, df2)
         super().__init__(batch_shape, validate_args=validate_args)
 
     @validate_sample
-    def log_prob(self, value: Array):
+    def log_prob(self, value: Array) -> Array:
         a, b = self.df1 / 2, self.df2 / 2
         log_odds = jnp.log(a / b) + jnp.log(value)
         log_fractions = a * _log_sigmoid(log_odds) + b * _log_sigmoid(-log_odds)
         return log_fractions - jnp.log(value) - betaln(a, b)
 
-    def cdf(self, value: Array):
+    def cdf(self, value: Array) -> Array:
         odds = self.df1 * jnp.maximum(value, 0) / self.df2
         return betainc(self.df1 / 2, self.df2 / 2, odds / (1 + odds))
 
-    def icdf(self, q: Array):
+    def icdf(self, q: Array) -> Array:
         return jnp.exp(beta_offset(self.df1 / 2, self.df2 / 2, q))
 
     @property
-    def mean(self):
+    def mean(self) -> Array:
         return jnp.where(self.df2 > 2, self.df2 / (self.df2 - 2), jnp.inf)
 
     @property
-    def variance(self):
+    def variance(self) -> Array:
         d1, d2 = self.df1, self.df2
         finite = 2 * d2**2 * (d1 + d2 - 2) / (d1 * (d2 - 2) ** 2 * (d2 - 4))
         return jnp.where(d2 > 4, finite, jnp.where(d2 > 2, jnp.inf, jnp.nan))

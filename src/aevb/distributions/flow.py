@@ -3,6 +3,8 @@
 This is composition, the third approach of §2.4: noise from N(0, I), and a transformation of it with parameters phi.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
@@ -51,18 +53,18 @@ class Flow(Distribution):
     reparametrized_params = ["loc", "scale"]
     pytree_data_fields = ("loc", "scale", "layers")
 
-    def __init__(self, loc, scale, layers, *, validate_args=None):
+    def __init__(self, loc: Any, scale: Any, layers: Any, *, validate_args: bool | None = None):
         self.loc, self.scale = loc, scale
         self.layers = tuple(dict(layer) for layer in layers)
         shape = jnp.broadcast_shapes(jnp.shape(loc), jnp.shape(scale))
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
-    def sample(self, key, sample_shape=()):
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         epsilon = jax.random.normal(jnp.asarray(key), self.shape(sample_shape), jnp.result_type(self.loc))
         return flow(self, epsilon)
 
     @validate_sample
-    def log_prob(self, value):
+    def log_prob(self, value: Any) -> Array:
         epsilon, log_det = (value - self.loc) / self.scale, jnp.sum(jnp.log(self.scale), axis=-1)
         for layer in reversed(self.layers):
             epsilon, layer_log_det = _undo(layer, epsilon)
@@ -70,12 +72,12 @@ class Flow(Distribution):
         return dist.Normal(0.0, 1.0).log_prob(epsilon).sum(-1) - log_det
 
     @property
-    def mean(self):
+    def mean(self) -> Array:
         """The average of 1000 fixed draws, 500 and their mirror images: accurate to about 0.03 standard deviations."""
         return jnp.mean(self._fixed_draws(), axis=0)
 
     @property
-    def variance(self):
+    def variance(self) -> Array:
         return jnp.var(self._fixed_draws(), axis=0)
 
     def _fixed_draws(self):

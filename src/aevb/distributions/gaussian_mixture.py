@@ -1,8 +1,11 @@
 """A mixture of Gaussians with full covariances."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.scipy.linalg import solve_triangular
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
@@ -35,18 +38,18 @@ class GaussianMixture(Distribution):
     support = constraints.real_vector  # pyright: ignore[reportAssignmentType]
     pytree_data_fields = ("log_weights", "loc", "whitening")
 
-    def __init__(self, log_weights, loc, whitening, *, validate_args=None):
+    def __init__(self, log_weights: Any, loc: Any, whitening: Any, *, validate_args: bool | None = None):
         self.log_weights, self.loc, self.whitening = log_weights, loc, whitening
         batch_shape = jnp.broadcast_shapes(jnp.shape(log_weights)[:-1], jnp.shape(loc)[:-2], jnp.shape(whitening)[:-3])
         super().__init__(batch_shape, jnp.shape(loc)[-1:], validate_args=validate_args)
 
     @property
-    def weights(self):
+    def weights(self) -> Array:
         """Share of each component, (..., K)."""
         return jax.nn.softmax(self.log_weights, axis=-1)
 
     @property
-    def covariances(self):
+    def covariances(self) -> Array:
         """Covariance of each component, (..., K, J, J)."""
         scale = self._scale()
         return scale @ jnp.swapaxes(scale, -1, -2)
@@ -56,7 +59,7 @@ class GaussianMixture(Distribution):
         identity = jnp.broadcast_to(jnp.eye(self.event_shape[0]), jnp.shape(self.whitening))
         return solve_triangular(self.whitening, identity.astype(jnp.result_type(self.whitening)), lower=True)
 
-    def sample(self, key, sample_shape=()):
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         key_choice, key_noise = jax.random.split(jnp.asarray(key))
         shape, (K, J) = (*sample_shape, *self.batch_shape), jnp.shape(self.loc)[-2:]
         choice = jax.random.categorical(key_choice, self.log_weights, shape=shape)
@@ -66,10 +69,10 @@ class GaussianMixture(Distribution):
         return jnp.einsum("...k,...kj->...j", chosen, self.loc) + deviations
 
     @validate_sample
-    def log_prob(self, value):
+    def log_prob(self, value: Any) -> Array:
         return jax.nn.logsumexp(self.log_joint(value), axis=-1)
 
-    def log_joint(self, value):
+    def log_joint(self, value: Any) -> Array:
         """Return log p(z, k) of each component, (..., K)."""
         shifts = jnp.einsum("...kij,...kj->...ki", self.whitening, self.loc)  # apart from z: once for all z
         epsilon = jnp.einsum("...kij,...j->...ki", self.whitening, value) - shifts  # (..., K, J)
@@ -78,16 +81,16 @@ class GaussianMixture(Distribution):
         return jax.nn.log_softmax(self.log_weights, axis=-1) + log_dets - constant - jnp.sum(epsilon**2, axis=-1) / 2
 
     @property
-    def mean(self):
+    def mean(self) -> Array:
         return jnp.einsum("...k,...kj->...j", self.weights, self.loc)
 
     @property
-    def covariance(self):
+    def covariance(self) -> Array:
         """Covariance of z, (..., J, J)."""
         apart = self.loc - self.mean[..., None, :]
         second = self.covariances + apart[..., :, None] * apart[..., None, :]
         return jnp.einsum("...k,...kij->...ij", self.weights, second)
 
     @property
-    def variance(self):
+    def variance(self) -> Array:
         return jnp.diagonal(self.covariance, axis1=-2, axis2=-1)

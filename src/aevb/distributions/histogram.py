@@ -47,7 +47,7 @@ class Histogram(dist.Distribution):
         self.logits = logits if is_level.all() else jnp.where(is_level, logits, -FAR)
         super().__init__(jnp.shape(logits)[:-1], validate_args=validate_args)
 
-    def log_prob(self, value: Any, intermediates=None) -> Array:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Array:
         """Return the log densities of positions (..., d)."""
         num_cells, num_levels = _facts(self.edges, self.logits.shape[-1]).num_cells, self.logits.shape[-1]
         # A sum over all levels instead of a look-up, whose gradient XLA computes row by row on a CPU.
@@ -55,7 +55,7 @@ class Histogram(dist.Distribution):
         chosen = jnp.sum(jnp.where(is_chosen, self.logits, 0), axis=-1) - jax.nn.logsumexp(self.logits, axis=-1)
         return chosen + jnp.minimum(value, 0) - jnp.maximum(value - num_cells, 0)
 
-    def sample(self, key: Any, sample_shape=()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw positions."""
         shape = (*sample_shape, *self.batch_shape)
         key_level, key_place = jax.random.split(key)

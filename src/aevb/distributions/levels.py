@@ -27,7 +27,7 @@ class AbstractLevels(dist.Distribution):
     def log_probabilities(self) -> Array:
         """Log probabilities of all levels, (..., d, K)."""
 
-    def sample(self, key: Any, sample_shape=()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw codes, as integers."""
         log_p = self.log_probabilities
         return jax.random.categorical(key, log_p, shape=(*sample_shape, *log_p.shape[:-1]))
@@ -83,7 +83,7 @@ class Levels(AbstractLevels):
         self.logits = logits if min(self.num_levels) == K else jnp.where(is_level, logits, -FAR)
         super().__init__((*batch_shape, d), validate_args=validate_args)
 
-    def log_prob(self, value: Any, intermediates=None) -> Array:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Array:
         """Return the log probabilities of codes (..., d) of any number type."""
         # A sum over all levels instead of a look-up, whose gradient XLA computes row by row on a CPU.
         chosen = jnp.sum(jnp.where(_is_code(value, self.logits.shape[-1]), self.logits, 0), axis=-1)
@@ -130,7 +130,7 @@ class OrderedLevels(AbstractLevels):
         self.loc, self.thresholds = loc, jnp.where(is_threshold, thresholds, FAR)
         super().__init__(jnp.shape(loc), validate_args=validate_args)
 
-    def log_prob(self, value: Any, intermediates=None) -> Array:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Array:
         """Return the log probabilities of codes (..., d) of any number type."""
         lower, upper = self._bounds()
         is_code = _is_code(value, lower.shape[-1])

@@ -40,7 +40,7 @@ class LogMeanNegativeBinomial(dist.Distribution):
         shape = jnp.broadcast_shapes(jnp.shape(log_mean), jnp.shape(log_concentration))
         super().__init__(shape, validate_args=validate_args)
 
-    def sample(self, key: Any, sample_shape=()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw counts, as 32-bit integers: those of a Poisson distribution whose rate has a gamma distribution."""
         key_rate, key_count = jax.random.split(key)
         r = jnp.exp(self.log_concentration)
@@ -49,7 +49,7 @@ class LogMeanNegativeBinomial(dist.Distribution):
         rate = jnp.exp(self.log_mean - self.log_concentration + log_gamma)
         return jax.random.poisson(key_count, jnp.minimum(rate, MAX_RATE))
 
-    def log_prob(self, value: Any, intermediates=None) -> Array:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Array:
         """Return the log probability of counts of any number type."""
         x = jnp.asarray(value, self.log_mean.dtype)
         r, to_mean = jnp.exp(self.log_concentration), self.log_mean - self.log_concentration

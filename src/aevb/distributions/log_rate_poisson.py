@@ -40,11 +40,11 @@ class LogRatePoisson(dist.Distribution):
         self.log_rate = jnp.asarray(log_rate)
         super().__init__(jnp.shape(log_rate), validate_args=validate_args)
 
-    def sample(self, key: Any, sample_shape=()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw counts, as 32-bit integers."""
         return jax.random.poisson(key, jnp.minimum(self.mean, MAX_RATE), (*sample_shape, *self.batch_shape))
 
-    def log_prob(self, value: Any, intermediates=None) -> Array:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Array:
         """Return the log probability of counts of any number type."""
         x = jnp.asarray(value, self.log_rate.dtype)
         positive = jnp.where(x > 0, x, 1)

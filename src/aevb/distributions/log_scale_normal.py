@@ -1,6 +1,7 @@
 """A Gaussian parameterized by the logarithm of its scale."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,11 +29,11 @@ class LogScaleNormal(dist.Normal):
 
     arg_constraints = {"loc": constraints.real, "log_scale": constraints.real}
 
-    def __init__(self, loc=0.0, log_scale=0.0, *, validate_args: bool | None = None):
+    def __init__(self, loc: Any = 0.0, log_scale: Any = 0.0, *, validate_args: bool | None = None):
         self.log_scale = jnp.broadcast_to(log_scale, jnp.broadcast_shapes(jnp.shape(loc), jnp.shape(log_scale)))
         super().__init__(loc, jnp.exp(log_scale), validate_args=validate_args)
 
-    def log_prob(self, value) -> Array:
+    def log_prob(self, value: Any) -> Array:
         standardized = (jnp.asarray(value) - jnp.asarray(self.loc)) * jnp.exp(-self.log_scale)
         return -(standardized**2 + jnp.log(2 * jnp.pi)) / 2 - self.log_scale
 

@@ -55,7 +55,7 @@ class MarkovChain(TreeDistribution):
         self.inputs, self.length = inputs, length
         super().__init__()
 
-    def sample(self, key: Any, sample_shape=()) -> Any:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         """Draw sequences, (..., T, J)."""
 
         def draw(key):
@@ -67,7 +67,7 @@ class MarkovChain(TreeDistribution):
 
         return sampled(draw, key, sample_shape)
 
-    def log_prob(self, value: Any, intermediates=None) -> Any:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Any:
         """Return the sum of the steps' log densities."""
 
         def log_prob(z):

@@ -42,12 +42,12 @@ class PiecewiseLinear(Transform):
     def _inverse(self, y):
         return _interpolated(y, segments_of(self.values, self.knots))
 
-    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates=None) -> Array:
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Array:
         """Return the log slopes at x; y is not used."""
         segments = segments_of(self.knots, self.values)
         return _at(x, segments, np.log(segments.slopes))[0]
 
-    def tree_flatten(self):
+    def tree_flatten(self) -> Any:
         """Return the parts, as numpyro does: none is an array."""
         return (), ((), {"knots": self.knots, "values": self.values})
 

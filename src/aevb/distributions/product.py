@@ -40,12 +40,12 @@ class Product(TreeDistribution):
         """The names in alphabetical order, the order in which JAX flattens dictionaries."""
         return tuple(sorted(self.factors))
 
-    def sample(self, key: Any, sample_shape=()) -> Any:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         """Draw a dictionary."""
         keys = jax.random.split(key, len(self.factors))
         return {name: self.factors[name].sample(key, sample_shape) for name, key in zip(self.names, keys, strict=True)}
 
-    def log_prob(self, value: Any, intermediates=None) -> Any:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Any:
         """Return the sum of the log densities."""
         return sum(jnp.asarray(self.factors[name].log_prob(value[name])) for name in self.names)
 
@@ -66,7 +66,7 @@ class Product(TreeDistribution):
 
     # What the KL divergence needs from distributions with named factors; see `aevb.estimators.kl`.
 
-    def at(self, value) -> dict[str, Distribution]:
+    def at(self, value: Any) -> dict[str, Distribution]:
         """Return the factors; they do not depend on the value."""
         return self.factors
 

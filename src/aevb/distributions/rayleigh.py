@@ -1,5 +1,7 @@
 """The Rayleigh distribution: the length of a two-dimensional Gaussian vector."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jax import Array
 from numpyro.distributions import constraints
@@ -28,25 +30,25 @@ class Rayleigh(QuantileDistribution):
     support = constraints.positive
     reparametrized_params = ["scale"]
 
-    def __init__(self, scale=1.0, *, validate_args=None):
+    def __init__(self, scale: Any = 1.0, *, validate_args: bool | None = None):
         self.scale = scale
         super().__init__(jnp.shape(scale), validate_args=validate_args)
 
     @validate_sample
-    def log_prob(self, value: Array):
+    def log_prob(self, value: Array) -> Array:
         standard = value / self.scale
         return jnp.log(standard / self.scale) - standard**2 / 2
 
-    def cdf(self, value: Array):
+    def cdf(self, value: Array) -> Array:
         return -jnp.expm1(-((jnp.maximum(value, 0) / self.scale) ** 2) / 2)
 
-    def icdf(self, q: Array):
+    def icdf(self, q: Array) -> Array:
         return self.scale * jnp.sqrt(-2 * jnp.log1p(-q))
 
     @property
-    def mean(self):
+    def mean(self) -> Array:
         return self.scale * jnp.sqrt(jnp.pi / 2)
 
     @property
-    def variance(self):
+    def variance(self) -> Array:
         return self.scale**2 * (2 - jnp.pi / 2)

@@ -1,5 +1,7 @@
 """The reciprocal (log-uniform) distribution: a density proportional to 1/z on an interval."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jax import Array
 from numpyro.distributions import constraints
@@ -30,7 +32,7 @@ class Reciprocal(BoundedDistribution):
     arg_constraints = {"low": constraints.positive, "high": constraints.positive}
     reparametrized_params = ["low", "high"]
 
-    def __init__(self, low, high, *, validate_args=None):
+    def __init__(self, low: Any, high: Any, *, validate_args: bool | None = None):
         (self.low, self.high), batch_shape = promote_parameters(low, high)
         super().__init__(batch_shape, validate_args=validate_args)
 
@@ -39,19 +41,19 @@ class Reciprocal(BoundedDistribution):
         return jnp.log(self.high / self.low)
 
     @validate_sample
-    def log_prob(self, value: Array):
+    def log_prob(self, value: Array) -> Array:
         return -jnp.log(value) - jnp.log(self._log_ratio)
 
-    def cdf(self, value: Array):
+    def cdf(self, value: Array) -> Array:
         return jnp.log(jnp.clip(value, self.low, self.high) / self.low) / self._log_ratio
 
-    def icdf(self, q: Array):
+    def icdf(self, q: Array) -> Array:
         return self.low * jnp.exp(q * self._log_ratio)
 
     @property
-    def mean(self):
+    def mean(self) -> Array:
         return (self.high - self.low) / self._log_ratio
 
     @property
-    def variance(self):
+    def variance(self) -> Array:
         return (self.high**2 - self.low**2) / (2 * self._log_ratio) - self.mean**2

@@ -62,11 +62,11 @@ class Stack(Distribution):
         """Return the vectors that consist of these variables."""
         return jnp.concatenate([parts[name] for name in self.names], axis=-1)
 
-    def sample(self, key: Any, sample_shape=()) -> Any:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         """Draw vectors."""
         return self.joined(self.chain.sample(key, sample_shape))
 
-    def log_prob(self, value: Any, intermediates=None) -> Any:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Any:
         """Return the sum of the log densities, each given the previous variables."""
         return self.chain.log_prob(self.parts(value))
 

@@ -33,7 +33,7 @@ class Triangular(BoundedDistribution):
     reparametrized_params = ["low", "mode", "high"]
     mode: Any = None  # a parameter of this family; overrides numpyro's read-only property of that name
 
-    def __init__(self, low, mode, high, *, validate_args=None):
+    def __init__(self, low: Any, mode: Any, high: Any, *, validate_args: bool | None = None):
         (self.low, self.mode, self.high), batch_shape = promote_parameters(low, mode, high)
         super().__init__(batch_shape, validate_args=validate_args)
 
@@ -46,7 +46,7 @@ class Triangular(BoundedDistribution):
         return (self.mode - self.low) / self._width
 
     @validate_sample
-    def log_prob(self, value: Array):
+    def log_prob(self, value: Array) -> Array:
         rising = value < self.mode
         distance = jnp.where(rising, value - self.low, self.high - value)
         base = jnp.where(rising, self.mode - self.low, self.high - self.mode)
@@ -54,7 +54,7 @@ class Triangular(BoundedDistribution):
         height = jnp.where(value == self.mode, 1, distance / jnp.where(base > 0, base, 1))
         return jnp.log(2 * height) - jnp.log(self._width)
 
-    def cdf(self, value: Array):
+    def cdf(self, value: Array) -> Array:
         c = self._standard_mode
         z = jnp.clip((value - self.low) / self._width, 0, 1)
         lower = z <= c
@@ -62,7 +62,7 @@ class Triangular(BoundedDistribution):
         above = 1 - (1 - z) ** 2 / jnp.where(lower, 1, 1 - c)
         return jnp.where(lower, below, above)
 
-    def icdf(self, q: Array):
+    def icdf(self, q: Array) -> Array:
         c = self._standard_mode
         lower = q < c
         # The branch not taken gets a harmless c: the square root has no derivative at zero.
@@ -71,10 +71,10 @@ class Triangular(BoundedDistribution):
         return self.low + self._width * jnp.where(lower, below, above)
 
     @property
-    def mean(self):
+    def mean(self) -> Array:
         return (self.low + self.mode + self.high) / 3
 
     @property
-    def variance(self):
+    def variance(self) -> Array:
         c = self._standard_mode
         return self._width**2 * (1 - c + c**2) / 18

@@ -40,13 +40,13 @@ class WordCounts(dist.Distribution):
         self.logits, self.length = jnp.asarray(logits), jnp.asarray(length)
         super().__init__(jnp.shape(logits)[:-1], jnp.shape(logits)[-1:], validate_args=validate_args)
 
-    def sample(self, key: Any, sample_shape=()) -> Array:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draw documents of the given length, rounded, as floating-point numbers."""
         shape = (*sample_shape, *self.batch_shape)
         lengths = jnp.broadcast_to(jnp.round(self.length), shape).astype(self.logits.dtype)
         return jax.random.multinomial(key, lengths, self.probs, shape=(*shape, *self.event_shape))
 
-    def log_prob(self, value: Any, intermediates=None) -> Array:
+    def log_prob(self, value: Any, intermediates: Any = None) -> Array:
         """Return the log probability of counts (..., D) of any number type, given their sum."""
         x = jnp.asarray(value, self.logits.dtype)
         return jnp.sum(x * jax.nn.log_softmax(self.logits), axis=-1) + log_coefficient(x)

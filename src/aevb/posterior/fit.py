@@ -4,6 +4,7 @@ Paper: §2.3, App. F.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from aevb.arguments import check_parameter
 from aevb.inference.fitted import FittedPosterior
@@ -16,16 +17,16 @@ from aevb.training.records import check_numbers, check_records
 
 
 def fit_posterior(
-    log_joint,
-    posterior="auto",
+    log_joint: Any,
+    posterior: str = "auto",
     *,
-    variables=None,
-    data=None,
-    num_data=None,
-    local_variables=None,
-    local_posterior="gaussian",
-    refine=None,
-    **optimization,
+    variables: Any = None,
+    data: Any = None,
+    num_data: int | None = None,
+    local_variables: Any = None,
+    local_posterior: Any = "gaussian",
+    refine: Any = None,
+    **optimization: Any,
 ) -> FittedPosterior:
     r"""Fit an approximate posterior to the variables of your own model, by SGVB.
 

@@ -16,7 +16,9 @@ from aevb.report.canvas import FAINT, INK, image_axes, new_figure, save, tile, w
 INK_ON_PAPER = "gray_r"  # large values are dark: right for handwriting; "gray" is right for photographs
 
 
-def manifold(vae: Any, path, image_shape: tuple[int, ...], *, size: int = 20, cmap: str = INK_ON_PAPER) -> Path:
+def manifold(
+    vae: Any, path: str | Path | None, image_shape: tuple[int, ...], *, size: int = 20, cmap: str = INK_ON_PAPER
+) -> Path:
     """Draw the decoder's output over the latent plane, for a model with two latent variables and the prior N(0, I).
 
     Args:
@@ -57,7 +59,13 @@ def manifold(vae: Any, path, image_shape: tuple[int, ...], *, size: int = 20, cm
 
 
 def reconstructions(
-    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, ...], *, columns: int = 10, cmap: str = INK_ON_PAPER
+    vae: Any,
+    path: str | Path | None,
+    rows: np.ndarray,
+    image_shape: tuple[int, ...],
+    *,
+    columns: int = 10,
+    cmap: str = INK_ON_PAPER,
 ) -> Path:
     """Draw images above their reconstructions, the decoder's mean at the posterior mean.
 
@@ -80,7 +88,9 @@ def reconstructions(
     return pairs(path, bands, "Reconstructions", subtitle, **look)
 
 
-def compare(path, bands: dict[str, np.ndarray], image_shape: tuple[int, ...], *, cmap: str = INK_ON_PAPER) -> Path:
+def compare(
+    path: str | Path | None, bands: dict[str, np.ndarray], image_shape: tuple[int, ...], *, cmap: str = INK_ON_PAPER
+) -> Path:
     """Draw several versions of the same grey images, in [0, 1], below each other; missing values (NaN) are grey.
 
     Args:
@@ -142,7 +152,13 @@ def pairs(
 
 
 def samples(
-    vae: Any, path, image_shape: tuple[int, ...], *, size: int = 10, seed: int = 0, cmap: str = INK_ON_PAPER
+    vae: Any,
+    path: str | Path | None,
+    image_shape: tuple[int, ...],
+    *,
+    size: int = 10,
+    seed: int = 0,
+    cmap: str = INK_ON_PAPER,
 ) -> Path:
     """Draw new images: means of p(x|z) for z drawn from the prior and, next to them, draws from p(x|z) at the same z.
 
@@ -184,7 +200,13 @@ def samples(
 
 
 def sheet(
-    vae: Any, path, rows: np.ndarray, image_shape: tuple[int, ...], *, columns: int = 10, cmap: str = INK_ON_PAPER
+    vae: Any,
+    path: str | Path | None,
+    rows: np.ndarray,
+    image_shape: tuple[int, ...],
+    *,
+    columns: int = 10,
+    cmap: str = INK_ON_PAPER,
 ) -> Path:
     """Draw rows as images, starting at the top left, without text.
 

@@ -17,7 +17,7 @@ _TERMS = {"reconstruction": "Reconstruction, E log p(x|z)", "kl_divergence": "KL
 _SMALL: dict[str, Any] = {"fontsize": 9, "va": "top"}
 
 
-def learning_curve(vae: Any, path, datapoint: str = "row") -> Path:
+def learning_curve(vae: Any, path: str | Path | None, datapoint: str = "row") -> Path:
     """Draw the bound and its two terms against the number of training samples, for training and held-out rows.
 
     Args:

@@ -11,7 +11,9 @@ from aevb.fitted import coding, with_rows
 from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, save, write_title
 
 
-def latent_scatter(vae: Any, path, rows: np.ndarray, labels: np.ndarray | None = None, *, circles: bool = True) -> Path:
+def latent_scatter(
+    vae: Any, path: str | Path | None, rows: np.ndarray, labels: np.ndarray | None = None, *, circles: bool = True
+) -> Path:
     """Draw the posterior means of rows in the latent plane, coloured by their labels if there are any.
 
     With more than two latent variables, it shows the two whose posterior means vary most.

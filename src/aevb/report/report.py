@@ -33,12 +33,12 @@ from aevb.report.sequence_page import render_sequence_report
 
 def write_report(
     vae: Any,
-    X,
-    folder,
+    X: Any,
+    folder: str | Path,
     *,
-    X_train=None,
-    y=None,
-    y_train=None,
+    X_train: Any = None,
+    y: Any = None,
+    y_train: Any = None,
     image_shape: tuple[int, ...] | None = None,
     title: str = "A variational auto-encoder",
 ) -> Path:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,14 @@ from aevb.tasks.conditional import NUM_MODELS, sampling_options
 from aevb.vae.conventions import SilentCopies, as_output
 
 
-def _fact(path):
+def _fact(path: str) -> Any:
     """Return a property that is a fact of the fitted model, given by its path there."""
     get = attrgetter(path)
-    return property(lambda self: get(self.model_))
+
+    def fact(self: Any) -> Any:
+        return get(self.model_)
+
+    return property(fact)
 
 
 class ModelEstimator(SilentCopies, BaseEstimator):
@@ -46,19 +51,19 @@ class ModelEstimator(SilentCopies, BaseEstimator):
 
     generative_: Any = _fact("generative")
     recognition_: Any = _fact("recognition")
-    latent_dim_: Any = _fact("latent_dim")
-    estimator_: Any = _fact("estimator")
-    prior_: Any = _fact("prior")
-    seed_: Any = _fact("seed")
-    dispersion_: Any = _fact("dispersion")
-    scale_: Any = _fact("matrix.scale")
-    offset_: Any = _fact("matrix.offset")
-    history_: Any = _fact("record.history")
-    stopped_because_: Any = _fact("record.stopped_because")
-    refit_epochs_: Any = _fact("record.refit_epochs")
-    learning_rate_: Any = _fact("record.learning_rate")
-    latent_dim_search_: Any = _fact("record.latent_dim_search")
-    likelihood_reason_: Any = _fact("record.likelihood_reason")
+    latent_dim_: int = _fact("latent_dim")
+    estimator_: str = _fact("estimator")
+    prior_: str = _fact("prior")
+    seed_: int = _fact("seed")
+    dispersion_: float = _fact("dispersion")
+    scale_: float = _fact("matrix.scale")
+    offset_: np.ndarray | None = _fact("matrix.offset")
+    history_: list[dict[str, Any]] = _fact("record.history")
+    stopped_because_: str = _fact("record.stopped_because")
+    refit_epochs_: int | None = _fact("record.refit_epochs")
+    learning_rate_: float | None = _fact("record.learning_rate")
+    latent_dim_search_: list[dict[str, Any]] = _fact("record.latent_dim_search")
+    likelihood_reason_: str = _fact("record.likelihood_reason")
 
     @property
     def likelihood_(self) -> Any:
@@ -176,7 +181,7 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         check_options("conditioning", options, sampling_options, NUM_MODELS)
         return self.model_.matrix.levels(self._check_new_data(X, **allowed))
 
-    def save(self, folder):
+    def save(self, folder: str | Path) -> Path:
         """Write the model to a folder, as safetensors and JSON; :func:`aevb.load` reads it back."""
         check_is_fitted(self)
         folder = check_path("folder", folder)

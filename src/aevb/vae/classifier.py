@@ -1,6 +1,9 @@
 """Semi-supervised classification: a deep generative model in which labels may be unknown."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -64,30 +67,30 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
 
     def __init__(
         self,
-        model="m2",
+        model: str = "m2",
         *,
-        features=None,
-        latent_dim=10,
-        likelihood="auto",
-        label_prior="uniform",
-        classifier_weight=0.1,
-        hidden=None,
-        network="mlp",
-        image_shape=None,
-        estimator="sgvb-b",
-        num_samples=1,
-        label_annealing="auto",
-        activation="gelu",
-        posterior="gaussian",
-        batch_size="auto",
-        optimizer="adam",
-        learning_rate=None,
-        max_epochs="auto",
-        validation_fraction="auto",
-        patience="auto",
-        parameter_prior="auto",
-        random_state=0,
-        progress=True,
+        features: Any = None,
+        latent_dim: Any = 10,
+        likelihood: Any = "auto",
+        label_prior: Any = "uniform",
+        classifier_weight: float = 0.1,
+        hidden: int | Sequence[int] | None = None,
+        network: str = "mlp",
+        image_shape: Sequence[int] | None = None,
+        estimator: str = "sgvb-b",
+        num_samples: int = 1,
+        label_annealing: Any = "auto",
+        activation: str = "gelu",
+        posterior: str = "gaussian",
+        batch_size: int | str = "auto",
+        optimizer: Any = "adam",
+        learning_rate: float | None = None,
+        max_epochs: int | str = "auto",
+        validation_fraction: float | str = "auto",
+        patience: int | str = "auto",
+        parameter_prior: Any = "auto",
+        random_state: Any = 0,
+        progress: Any = True,
     ):
         self.model = model
         self.features = features
@@ -115,7 +118,16 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None, *, checkpoint=None, checkpoint_seconds=60.0, callbacks=None):
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        checkpoint: str | Path | None = None,
+        checkpoint_seconds: float = 60.0,
+        callbacks: Any = None,
+    ) -> Self:
         """Fit the model to the rows of X, with the labels that are known.
 
         Args:
@@ -149,7 +161,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
             raise fit.error
         return self
 
-    def partial_fit(self, X, y, classes=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Continue training with one pass through a batch of rows.
 
         Args:
@@ -195,17 +207,17 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
 
     # ---- prediction --------------------------------------------------------------------------------------------------
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Return q(y|x) for each row of X, (n, K), in the order of `classes_`."""
         rows = self._check_new_data(X)
         return labels.label_probabilities(self.model_, rows)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Return the most probable label of each row of X, (n,)."""
         most_probable = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[most_probable]
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of rows whose label is predicted correctly.
 
         Args:
@@ -224,7 +236,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
         predicted = np.argmax(labels.label_probabilities(self.model_, rows), axis=1)
         return float(np.average((predicted == places)[is_known], weights=weights))
 
-    def sample(self, num_samples=1, *, y=None, mean=False, random_state=None):
+    def sample(self, num_samples: int = 1, *, y: Any = None, mean: bool = False, random_state: Any = None) -> Any:
         """Draw new rows from the model.
 
         Args:

@@ -22,12 +22,12 @@ from aevb.vae.base import ModelEstimator
 class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEstimator):
     """Estimators that encode rows, decode codes and generate rows by their fitted model."""
 
-    def fit_transform(self, X, y=None, **fit_params):
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Fit the model, and return the posterior mean of z for each row of X; see `fit` and `transform`."""
         fitted: Any = getattr(self, "fit")(X, y, **fit_params)  # noqa: B009
         return fitted.transform(X, y)
 
-    def transform(self, X, y=None):
+    def transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Return the posterior mean of z for each row of X, (n, latent_dim).
 
         It is the mean of q(z|x), or without an encoder the mean of samples by Hybrid Monte Carlo. For a row with
@@ -60,7 +60,7 @@ class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEsti
         return self._posterior_of
 
     @posterior.setter
-    def posterior(self, family):
+    def posterior(self, family: str) -> None:
         self._posterior = family
 
     def _posterior_of(self, X, y=None):
@@ -68,7 +68,7 @@ class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEsti
         check_encoder(self.model_, "posterior", "transform(X) gives posterior means by Hybrid Monte Carlo")
         return coding.posterior(self.model_, X, progress=self._shows_progress)
 
-    def inverse_transform(self, Z, y=None):
+    def inverse_transform(self, Z: Any, y: Any = None) -> Any:
         """Return the decoder's mean for each row of Z, (n, D); bytes fitted as grey levels come back in [0, 1].
 
         Args:
@@ -83,7 +83,7 @@ class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEsti
         rows = coding.decode(self.model_, Z, self._read_given(y, len(Z)))
         return self._as_rows(rows, None if self.model_.is_table else given)
 
-    def reconstruct(self, X, y=None):
+    def reconstruct(self, X: Any, y: Any = None) -> Any:
         """Return the decoder's mean at the posterior mean of each row of X, (n, D); grey levels are in [0, 1].
 
         The posterior mean is that of `transform`, also for rows with missing values: all values of such a row, observed
@@ -99,7 +99,7 @@ class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEsti
         rows = coding.reconstruct(self.model_, self._check_rows_given(X, y), progress=self._shows_progress)
         return self._as_rows(rows, X)
 
-    def counterfactual(self, X, y, new_y=None):
+    def counterfactual(self, X: Any, y: Any, new_y: Any = None) -> Any:
         """Return what the rows of X would be with another y: encoded with their own, decoded with the new one.
 
         Each row keeps the mean of its z, which is what y does not say about it: the style of a handwritten digit.
@@ -129,7 +129,16 @@ class CodingMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ModelEsti
             raise ValueError("new_y: y is not one label, so the other values are not known. Give new_y.")
         return columns[0].levels
 
-    def sample(self, num_samples=1, *, y=None, given=None, mean=False, temperature=1.0, random_state=None):
+    def sample(
+        self,
+        num_samples: int = 1,
+        *,
+        y: Any = None,
+        given: Any = None,
+        mean: bool = False,
+        temperature: float = 1.0,
+        random_state: Any = None,
+    ) -> Any:
         """Draw new rows from the model.
 
         Args:

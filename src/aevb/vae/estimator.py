@@ -3,8 +3,10 @@
 Paper: §3.
 """
 
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
@@ -84,38 +86,38 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
 
     def __init__(
         self,
-        latent_dim=None,
+        latent_dim: int | str | Sequence[int] | None = None,
         *,
-        hierarchy="ladder",
-        likelihood="auto",
-        missing="ignored",
-        conditional=False,
-        hidden=None,
-        network="mlp",
-        image_shape=None,
-        augment=None,
-        activation="gelu",
-        posterior="gaussian",
-        amortized=True,
-        learner="aevb",
-        estimator="auto",
-        num_samples=1,
-        kl_annealing="auto",
-        free_bits=0.0,
-        batch_size="auto",
-        optimizer="adam",
-        learning_rate=None,
-        forgetting=0.0,
-        init="auto",
-        max_epochs="auto",
-        validation_fraction="auto",
-        patience="auto",
-        parameter_prior="auto",
-        prior=None,
-        encoder=None,
-        decoder=None,
-        random_state=0,
-        progress=True,
+        hierarchy: str = "ladder",
+        likelihood: Any = "auto",
+        missing: str = "ignored",
+        conditional: bool = False,
+        hidden: int | Sequence[int] | Sequence[Sequence[int]] | None = None,
+        network: str = "mlp",
+        image_shape: Sequence[int] | None = None,
+        augment: Any = None,
+        activation: str = "gelu",
+        posterior: str = "gaussian",
+        amortized: bool = True,
+        learner: str = "aevb",
+        estimator: str = "auto",
+        num_samples: int = 1,
+        kl_annealing: Any = "auto",
+        free_bits: float = 0.0,
+        batch_size: int | str = "auto",
+        optimizer: Any = "adam",
+        learning_rate: float | None = None,
+        forgetting: float = 0.0,
+        init: str = "auto",
+        max_epochs: int | str = "auto",
+        validation_fraction: float | str = "auto",
+        patience: int | str = "auto",
+        parameter_prior: Any = "auto",
+        prior: Any = None,
+        encoder: Any = None,
+        decoder: Any = None,
+        random_state: Any = 0,
+        progress: Any = True,
     ):
         self.latent_dim = latent_dim
         self.hierarchy = hierarchy
@@ -153,15 +155,15 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
 
     def fit(
         self,
-        X,
-        y=None,
-        sample_weight=None,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
         *,
-        validation_data=None,
-        checkpoint=None,
-        checkpoint_seconds=60.0,
-        callbacks=None,
-    ):
+        validation_data: Any = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_seconds: float = 60.0,
+        callbacks: Any = None,
+    ) -> Self:
         """Fit the model to the rows of X.
 
         Args:
@@ -215,7 +217,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         return self
 
     @available_if(learns_from_batches)
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Continue training with one pass through a batch of rows.
 
         The first call of an unfitted model initializes it, with this batch's units. A stream has no known N, so the
@@ -283,7 +285,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         vae._keep(model, optimizer_state, Stream())
         return vae
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments by name."""
         return {**super().get_params(deep), "posterior": self._posterior}
 

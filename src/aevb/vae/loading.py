@@ -1,5 +1,6 @@
 """Load estimators from model files."""
 
+from pathlib import Path
 from typing import Any
 
 from aevb.persistence import load_model
@@ -19,7 +20,15 @@ ESTIMATOR_CLASSES = {
 }  # what a model file may name
 
 
-def load(folder, *, prior=None, encoder=None, decoder=None, transition=None, optimizer=None) -> Any:
+def load(
+    folder: str | Path,
+    *,
+    prior: Any = None,
+    encoder: Any = None,
+    decoder: Any = None,
+    transition: Any = None,
+    optimizer: Any = None,
+) -> Any:
     """Read a model that the method `save` of an estimator wrote.
 
     Args:

@@ -3,7 +3,9 @@
 Paper: §7.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -58,24 +60,24 @@ class VAERegressor(RegressorMixin, InputMethods):
 
     def __init__(
         self,
-        latent_dim=2,
+        latent_dim: Any = 2,
         *,
-        likelihood="student-t",
-        conditional_prior=True,
-        hidden=(50, 50),
-        estimator="importance",
-        num_samples=10,
-        activation="gelu",
-        posterior="gaussian",
-        batch_size="auto",
-        optimizer="adam",
-        learning_rate=0.005,
-        max_epochs="auto",
-        validation_fraction="auto",
-        patience="auto",
-        parameter_prior="auto",
-        random_state=0,
-        progress=True,
+        likelihood: Any = "student-t",
+        conditional_prior: bool = True,
+        hidden: int | Sequence[int] | None = (50, 50),
+        estimator: str = "importance",
+        num_samples: int = 10,
+        activation: str = "gelu",
+        posterior: str = "gaussian",
+        batch_size: int | str = "auto",
+        optimizer: Any = "adam",
+        learning_rate: float | None = 0.005,
+        max_epochs: int | str = "auto",
+        validation_fraction: float | str = "auto",
+        patience: int | str = "auto",
+        parameter_prior: Any = "auto",
+        random_state: Any = 0,
+        progress: Any = True,
     ):
         self.latent_dim = latent_dim
         self.likelihood = likelihood
@@ -97,7 +99,16 @@ class VAERegressor(RegressorMixin, InputMethods):
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None, *, checkpoint=None, checkpoint_seconds=60.0, callbacks=None):
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        checkpoint: str | Path | None = None,
+        checkpoint_seconds: float = 60.0,
+        callbacks: Any = None,
+    ) -> Self:
         """Fit the model to the rows of X and their targets y.
 
         Args:
@@ -144,7 +155,7 @@ class VAERegressor(RegressorMixin, InputMethods):
             raise error
         return self
 
-    def partial_fit(self, X, y):
+    def partial_fit(self, X: Any, y: Any) -> Self:
         """Continue training with one pass through a batch of rows.
 
         The first call of an unfitted model learns kinds and units from its batch.
@@ -178,12 +189,12 @@ class VAERegressor(RegressorMixin, InputMethods):
 
     # ---- prediction --------------------------------------------------------------------------------------------------
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Return the expectation of y for each row of X, (n,) or (n, T), averaged over 500 draws of z."""
         given = self._read_inputs(X)
         return self._one_target(prediction.predictive_mean(self.model_, given), axis=1)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the coefficient of determination of the predicted means, averaged over targets; 1 is the best.
 
         Args:
@@ -203,7 +214,7 @@ class VAERegressor(RegressorMixin, InputMethods):
             found.append(r2_score(target[is_known], predicted[is_known], sample_weight=of_known))
         return float(np.mean(found))
 
-    def predict_quantiles(self, X, quantiles=(0.05, 0.5, 0.95)):
+    def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Return quantiles of y for each row of X, (n, Q) or (n, T, Q), of 2,000 draws of y.
 
         Args:
@@ -215,7 +226,7 @@ class VAERegressor(RegressorMixin, InputMethods):
             raise ValueError(f"quantiles={shown(quantiles)}: expected numbers between 0 and 1.")
         return self._one_target(prediction.predictive_quantiles(self.model_, given, levels), axis=1)
 
-    def predict_interval(self, X, level=0.9):
+    def predict_interval(self, X: Any, level: Any = 0.9) -> np.ndarray:
         """Return the central interval that contains y with this probability, (n, 2) or (n, T, 2): low and high ends.
 
         Args:
@@ -226,7 +237,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         tail = (1 - min(level, 0.9999)) / 2
         return self.predict_quantiles(X, (tail, 1 - tail))
 
-    def sample(self, X, num_draws=1, *, random_state=None):
+    def sample(self, X: Any, num_draws: Any = 1, *, random_state: Any = None) -> Any:
         """Draw y for each row of X, (num_draws, n) or (num_draws, n, T).
 
         Args:
@@ -239,7 +250,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         drawn = prediction.predictive_draws(self.model_, given, num_draws, random_state=random_state)
         return self._one_target(drawn, axis=2)
 
-    def log_prob(self, X, y, *, num_samples=1000, random_state=None):
+    def log_prob(self, X: Any, y: Any, *, num_samples: int = 1000, random_state: Any = None) -> Any:
         """Estimate log p(y|x) for each row, in nats and in the units of y, with standard errors.
 
         It is by importance sampling from a mixture of q(z|x, y) and p(z|x). With several targets it is their joint

@@ -1,5 +1,7 @@
 """How good is it: the bound, log p(x) and comparisons as methods of an estimator."""
 
+from typing import Any
+
 import numpy as np
 
 from aevb.data.checks import warn_about_empty_rows
@@ -16,7 +18,7 @@ class ScoreMethods(ModelEstimator):
     """Estimators that score rows by their fitted model."""
 
     @available_if(has_a_bound)
-    def score_samples(self, X, y=None, *, num_samples=None):
+    def score_samples(self, X: Any, y: Any = None, *, num_samples: int | None = None) -> np.ndarray:
         """Return the estimated lower bound on log p(x) for each row of X, in nats.
 
         It is estimator B if ``estimator_`` is ``"sgvb-b"``, else A, also for a model trained with another bound. The
@@ -40,10 +42,10 @@ class ScoreMethods(ModelEstimator):
         warn_about_empty_rows(Datapoint.of(X).values)
         num_samples = self.model_.num_samples if num_samples is None else num_samples
         terms = likelihoods.lower_bound_terms(self.model_, X, num_samples, progress=self._shows_progress)
-        return terms.lower_bound.astype(np.float64)
+        return np.asarray(terms.lower_bound, np.float64)
 
     @available_if(has_a_bound)
-    def score(self, X, y=None, sample_weight=None, *, num_samples=None):
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, num_samples: int | None = None) -> float:
         """Return the average estimated lower bound on log p(x) over the rows of X, in nats per row.
 
         For rows with missing values it is a bound on the observed values, see `score_samples`.
@@ -57,7 +59,16 @@ class ScoreMethods(ModelEstimator):
         bounds = self.score_samples(X, y, num_samples=num_samples)
         return weighted_mean(bounds, None if sample_weight is None else read_weights(sample_weight, len(bounds)))
 
-    def log_likelihood(self, X, y=None, *, method="importance", num_samples=1000, random_state=None, **options):
+    def log_likelihood(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        method: str = "importance",
+        num_samples: int = 1000,
+        random_state: Any = None,
+        **options: Any,
+    ) -> Any:
         """Estimate log p(x) for each row of X, in nats, with standard errors.
 
         For a row with missing values (NaN) it is log p(observed values): the missing ones are integrated out.
@@ -84,7 +95,7 @@ class ScoreMethods(ModelEstimator):
         setting |= {"progress": self._shows_progress, "options": options}
         return likelihoods.log_likelihood(self.model_, X, **setting)
 
-    def compare(self, train, test, *, method="importance", num_samples=1000):
+    def compare(self, train: Any, test: Any, *, method: str = "importance", num_samples: int = 1000) -> Any:
         """Compare log p(x) of test rows with that of simple models, fitted to the training rows.
 
         These are independent columns, PCA, factor analysis (with the best number of factors and with as many as this

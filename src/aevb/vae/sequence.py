@@ -3,7 +3,10 @@
 Paper: §7.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
 
 from aevb.data.frames import is_frame
 from aevb.data.sequence_format import Encoded, SequenceFormat
@@ -54,32 +57,32 @@ class SequenceVAE(SequenceTasks):
 
     def __init__(
         self,
-        latent_dim=None,
+        latent_dim: int | str | Sequence[int] | None = None,
         *,
-        likelihood="auto",
-        transition=None,
-        recognition="smoother",
-        network="gru",
-        recurrent_size=None,
-        hidden=None,
-        transition_hidden=(100,),
-        activation="relu",
-        autoregressive=False,
-        dropout=0.0,
-        linear_start=None,
-        estimator="sgvb-b",
-        num_samples=1,
-        kl_annealing=0,
-        batch_size="auto",
-        window="auto",
-        optimizer="adam",
-        learning_rate=None,
-        parameter_prior=None,
-        max_epochs="auto",
-        validation_fraction="auto",
-        patience="auto",
-        random_state=0,
-        progress=True,
+        likelihood: Any = "auto",
+        transition: Any = None,
+        recognition: str = "smoother",
+        network: str = "gru",
+        recurrent_size: int | None = None,
+        hidden: int | Sequence[int] | None = None,
+        transition_hidden: Any = (100,),
+        activation: str = "relu",
+        autoregressive: bool = False,
+        dropout: Any = 0.0,
+        linear_start: bool | None = None,
+        estimator: str = "sgvb-b",
+        num_samples: int = 1,
+        kl_annealing: Any = 0,
+        batch_size: int | str = "auto",
+        window: int | str | None = "auto",
+        optimizer: Any = "adam",
+        learning_rate: float | None = None,
+        parameter_prior: Any = None,
+        max_epochs: int | str = "auto",
+        validation_fraction: float | str = "auto",
+        patience: int | str = "auto",
+        random_state: Any = 0,
+        progress: Any = True,
     ):
         self.latent_dim = latent_dim
         self.likelihood = likelihood
@@ -111,17 +114,17 @@ class SequenceVAE(SequenceTasks):
 
     def fit(
         self,
-        sequences,
-        lengths=None,
+        sequences: Any,
+        lengths: Any = None,
         *,
-        times=None,
-        controls=None,
-        covariates=None,
-        validation_data=None,
-        checkpoint=None,
-        checkpoint_seconds=60.0,
-        callbacks=None,
-    ):
+        times: Any = None,
+        controls: Any = None,
+        covariates: Any = None,
+        validation_data: Any = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_seconds: float = 60.0,
+        callbacks: Any = None,
+    ) -> Self:
         """Fit the model.
 
         Args:
@@ -162,7 +165,9 @@ class SequenceVAE(SequenceTasks):
             raise trained.error
         return self
 
-    def partial_fit(self, sequences, lengths=None, *, times=None, controls=None, covariates=None):
+    def partial_fit(
+        self, sequences: Any, lengths: Any = None, *, times: Any = None, controls: Any = None, covariates: Any = None
+    ) -> Self:
         """Continue training with one pass through a batch of sequences; call `fit` with the first batch.
 
         Args: those of `fit`.

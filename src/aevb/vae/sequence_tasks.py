@@ -23,7 +23,16 @@ class SequenceTasks(ModelEstimator):
 
     # ---- states ------------------------------------------------------------------------------------------------------
 
-    def transform(self, sequences, lengths=None, *, times=None, controls=None, covariates=None, return_std=False):
+    def transform(
+        self,
+        sequences: Any,
+        lengths: Any = None,
+        *,
+        times: Any = None,
+        controls: Any = None,
+        covariates: Any = None,
+        return_std: bool = False,
+    ) -> Any:
         """Return smoothed states, E[z_t | x_1, ..., x_T] under q: (T_i, J) for each sequence.
 
         Args:
@@ -38,7 +47,16 @@ class SequenceTasks(ModelEstimator):
         means, stds = tasks.smoothed(self.model_, encoded, 100)
         return (found.restored(means), found.restored(stds)) if return_std else found.restored(means)
 
-    def filter(self, sequences, lengths=None, *, times=None, controls=None, covariates=None, num_particles=1000):
+    def filter(
+        self,
+        sequences: Any,
+        lengths: Any = None,
+        *,
+        times: Any = None,
+        controls: Any = None,
+        covariates: Any = None,
+        num_particles: int = 1000,
+    ) -> Any:
         """Return filtered states, E[z_t | x_1, ..., x_t], by a particle filter: (T_i, J) for each sequence.
 
         Args:
@@ -56,15 +74,19 @@ class SequenceTasks(ModelEstimator):
 
     # ---- how good is the model ---------------------------------------------------------------------------------------
 
-    def score_samples(self, sequences, lengths=None, *, times=None, controls=None, covariates=None):
+    def score_samples(
+        self, sequences: Any, lengths: Any = None, *, times: Any = None, controls: Any = None, covariates: Any = None
+    ) -> np.ndarray:
         """Return the lower bound of each sequence in nats, (n,): of the whole sequence, not per step.
 
         Args: those of `fit`.
         """
         _, encoded = self._read(sequences, lengths, times, controls, covariates)
-        return self._bounds(encoded)
+        return np.asarray(self._bounds(encoded))
 
-    def score(self, sequences, lengths=None, *, times=None, controls=None, covariates=None):
+    def score(
+        self, sequences: Any, lengths: Any = None, *, times: Any = None, controls: Any = None, covariates: Any = None
+    ) -> float:
         """Return the lower bound in nats per step: the sum of all bounds divided by the sum of all lengths.
 
         Steps without any observation count too. Other conventions in use are the mean of each sequence's bound per
@@ -78,16 +100,16 @@ class SequenceTasks(ModelEstimator):
 
     def log_likelihood(
         self,
-        sequences,
-        lengths=None,
+        sequences: Any,
+        lengths: Any = None,
         *,
-        times=None,
-        controls=None,
-        covariates=None,
-        method="importance",
-        num_samples=1000,
-        random_state=None,
-    ):
+        times: Any = None,
+        controls: Any = None,
+        covariates: Any = None,
+        method: str = "importance",
+        num_samples: int = 1000,
+        random_state: Any = None,
+    ) -> Any:
         """Estimate log p(x) of each sequence in nats, with standard errors.
 
         Args:
@@ -114,7 +136,16 @@ class SequenceTasks(ModelEstimator):
 
     # ---- new values --------------------------------------------------------------------------------------------------
 
-    def sample(self, num_samples=1, length=None, *, controls=None, covariates=None, mean=False, random_state=None):
+    def sample(
+        self,
+        num_samples: int = 1,
+        length: Any = None,
+        *,
+        controls: Any = None,
+        covariates: Any = None,
+        mean: bool = False,
+        random_state: Any = None,
+    ) -> Any:
         """Draw new sequences: a list of arrays (length, D), in the units of the data.
 
         Args:
@@ -138,16 +169,16 @@ class SequenceTasks(ModelEstimator):
 
     def forecast(
         self,
-        sequences,
-        steps,
-        num_draws=100,
+        sequences: Any,
+        steps: Any,
+        num_draws: Any = 100,
         *,
-        lengths=None,
-        times=None,
-        controls=None,
-        covariates=None,
-        random_state=None,
-    ):
+        lengths: Any = None,
+        times: Any = None,
+        controls: Any = None,
+        covariates: Any = None,
+        random_state: Any = None,
+    ) -> Any:
         """Draw the steps after the end of each sequence.
 
         States are drawn from q at the last step, and then from the transition.
@@ -173,8 +204,16 @@ class SequenceTasks(ModelEstimator):
         return forecasts.Forecast(self.model_.format.in_units(drawn))
 
     def impute(
-        self, sequences, lengths=None, *, times=None, controls=None, covariates=None, num_draws=0, random_state=None
-    ):
+        self,
+        sequences: Any,
+        lengths: Any = None,
+        *,
+        times: Any = None,
+        controls: Any = None,
+        covariates: Any = None,
+        num_draws: Any = 0,
+        random_state: Any = None,
+    ) -> Any:
         """Fill in what is missing (NaN), given everything that is observed in a sequence.
 
         Numbers are filled in with their expectations under q, labels with the most probable ones.
@@ -198,7 +237,16 @@ class SequenceTasks(ModelEstimator):
         filled = format.decoded(found, guesses)
         return (filled, [format.in_units(drawn) for drawn in draws]) if num_draws else filled
 
-    def surprise(self, sequences, lengths=None, *, times=None, controls=None, covariates=None, num_particles=1000):
+    def surprise(
+        self,
+        sequences: Any,
+        lengths: Any = None,
+        *,
+        times: Any = None,
+        controls: Any = None,
+        covariates: Any = None,
+        num_particles: int = 1000,
+    ) -> Any:
         """Return how unexpected each step is, -log p(x_t | x_1, ..., x_{t-1}) in nats: (T_i,) for each sequence.
 
         It is 0 for a step without any observation. Large values are anomalies in time.
@@ -215,7 +263,9 @@ class SequenceTasks(ModelEstimator):
         found, encoded = self._read(sequences, lengths, times, controls, covariates)
         return found.restored([-log_p for _, _, log_p in tasks.filtered(self.model_, encoded, num_particles)])
 
-    def reconstruct(self, sequences, lengths=None, *, times=None, controls=None, covariates=None):
+    def reconstruct(
+        self, sequences: Any, lengths: Any = None, *, times: Any = None, controls: Any = None, covariates: Any = None
+    ) -> Any:
         """Return the expectation of each step under q: (T_i, D); of binary columns, probabilities.
 
         Args: those of `fit`.

@@ -31,7 +31,7 @@ class TaskMethods(ScoreMethods):
 
     # ---- x from part of it, or from a noisy x ------------------------------------------------------------------------
 
-    def impute(self, X, y=None, *, num_draws=0, random_state=None, **options) -> Any:
+    def impute(self, X: Any, y: Any = None, *, num_draws: Any = 0, random_state: Any = None, **options: Any) -> Any:
         """Fill in the missing values of X, which are NaN, with their posterior expectation given the observed ones.
 
         Only rows with missing values are sampled, in batches; if there are none, a warning says so.
@@ -63,7 +63,16 @@ class TaskMethods(ScoreMethods):
 
     inpaint = impute
 
-    def denoise(self, X, noise="gaussian", level=None, *, num_draws=0, random_state=None, **options) -> Any:
+    def denoise(
+        self,
+        X: Any,
+        noise: Any = "gaussian",
+        level: Any = None,
+        *,
+        num_draws: Any = 0,
+        random_state: Any = None,
+        **options: Any,
+    ) -> Any:
         """Return the posterior expectation of the clean rows, given noisy ones.
 
         Args:
@@ -88,7 +97,15 @@ class TaskMethods(ScoreMethods):
         return self._hand_back(restoration.denoise(self.model_, X, noise, level, **options), num_draws, given)
 
     def super_resolve(
-        self, X_low, factor, *, image_shape=None, noise_std=None, num_draws=0, random_state=None, **options
+        self,
+        X_low: Any,
+        factor: Any,
+        *,
+        image_shape: Any = None,
+        noise_std: float | None = None,
+        num_draws: Any = 0,
+        random_state: Any = None,
+        **options: Any,
     ) -> Any:
         """Return the posterior expectation of images, given their averages over squares of factor x factor pixels.
 
@@ -118,7 +135,7 @@ class TaskMethods(ScoreMethods):
 
     # ---- paths through the latent space ------------------------------------------------------------------------------
 
-    def interpolate(self, start, end, num=10, *, path="linear"):
+    def interpolate(self, start: Any, end: Any, num: int = 10, *, path: str = "linear") -> Any:
         """Return the decoder's means on a path between the codes of two rows, (num, D).
 
         Args:
@@ -133,7 +150,7 @@ class TaskMethods(ScoreMethods):
         means = latent_space.interpolate(self.model_, np.concatenate(rows), num, path)
         return self._as_rows(means) if self.model_.is_table else self.model_.matrix.as_given(means)
 
-    def traverse(self, X, num=9, *, reach=2.5, row=None) -> Traversal:
+    def traverse(self, X: Any, num: int = 9, *, reach: float = 2.5, row: Any = None) -> Traversal:
         """Vary one latent variable at a time, the most informative first, and decode.
 
         Args:
@@ -157,7 +174,7 @@ class TaskMethods(ScoreMethods):
             return found._replace(means=[self._as_rows(means) for means in found.means])
         return found._replace(means=self.model_.matrix.as_given(found.means))
 
-    def manifold(self, size=20):
+    def manifold(self, size: int = 20) -> Any:
         """Return the decoder's means at size x size points of the latent plane, equally likely under the prior N(0, I).
 
         Args:
@@ -173,7 +190,9 @@ class TaskMethods(ScoreMethods):
 
     # ---- anomalies ---------------------------------------------------------------------------------------------------
 
-    def rank_anomalies(self, X, *, method="bound", num_samples=10, by_column=False, **options) -> Ranking:
+    def rank_anomalies(
+        self, X: Any, *, method: str = "bound", num_samples: int = 10, by_column: bool = False, **options: Any
+    ) -> Ranking:
         """Rank the rows of X by how unlikely the model finds them.
 
         Args:

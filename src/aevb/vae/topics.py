@@ -1,5 +1,7 @@
 """Topics as methods of an estimator."""
 
+from typing import Any
+
 from sklearn.utils.validation import check_is_fitted
 
 from aevb.arguments import check_parameter
@@ -10,7 +12,7 @@ from aevb.vae.base import ModelEstimator
 class TopicMethods(ModelEstimator):
     """Estimators with methods for models of word counts."""
 
-    def topics(self, vocabulary=None, num_words=10):
+    def topics(self, vocabulary: Any = None, num_words: int = 10) -> Any:
         """Return the words that describe each topic, of a model with ``likelihood="multinomial"``.
 
         A topic is a latent variable, described by the words whose probabilities it raises most. N(0, I) prefers no
@@ -28,7 +30,7 @@ class TopicMethods(ModelEstimator):
         check_is_fitted(self)
         return topics.topics(self.model_, vocabulary, num_words)
 
-    def perplexity(self, X, *, num_samples=None):
+    def perplexity(self, X: Any, *, num_samples: int | None = None) -> float:
         r"""Return an upper bound on the perplexity of documents.
 
         .. math:: \exp\left( -\frac{\sum_i L(x_i)}{\sum_i N_i} \right)
