@@ -8,7 +8,13 @@ author = "The aevb developers"
 project_copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.napoleon",
+]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "aevb"
@@ -22,10 +28,19 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 napoleon_numpy_docstring = False
 
-# The tutorials as notebooks, for download: written at each build, beside the pages.
 _here = Path(__file__).parent
-_spec = importlib.util.spec_from_file_location("notebooks", _here.parent / "tools" / "notebooks.py")
-_notebooks = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_notebooks)
-_notebooks.write(_here / "_build" / "extra" / "notebooks")
+
+
+def _tool(name):
+    spec = importlib.util.spec_from_file_location(name, _here.parent / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# The tutorials as notebooks, for download: written at each build, beside the pages.
+_tool("notebooks").write(_here / "_build" / "extra" / "notebooks")
 html_extra_path = ["_build/extra"]
+
+# Links to JAX, NumPyro, scikit-learn and others, without their inventories: a build needs no network.
+intersphinx_mapping = _tool("inventories").write(_here / "_build" / "inventories")

@@ -1,5 +1,6 @@
 """Pages that are checked without running their code: tables of stored numbers, notebooks, pictures and their words."""
 
+import importlib
 import importlib.util
 import json
 import re
@@ -27,7 +28,7 @@ def test_the_comparison_has_the_stored_numbers():
 
 def test_tutorials_become_notebooks_with_the_same_code(tmp_path):
     files = tool("notebooks").write(tmp_path)
-    assert {path.stem for path in files} == {"tables", "images", "labels", "sequences", "own-model"}
+    assert {path.stem for path in files} == {"tables", "images", "labels", "sequences", "scale", "own-model"}
     for path in files:
         page = (ROOT / f"docs/tutorials/{path.stem}.md").read_text(encoding="utf-8")
         assert f'href="../notebooks/{path.name}"' in page
@@ -35,6 +36,15 @@ def test_tutorials_become_notebooks_with_the_same_code(tmp_path):
         codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
         assert codes == [code.strip() for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)]
         assert len({cell["id"] for cell in cells}) == len(cells)
+
+
+def test_names_of_other_projects_exist():
+    """The names of the inventories, which are written without asking those projects."""
+    for _, places in tool("inventories").PROJECTS.values():
+        for name, place in places.items():
+            described = place.replace("$", name).partition("#")[2]
+            module, _, attribute = described.rpartition(".")
+            assert hasattr(importlib.import_module(module), attribute)
 
 
 def test_every_picture_has_words_for_those_who_cannot_see_it():

@@ -81,7 +81,7 @@ def test_examples_of_all_tasks(tmp_path, monkeypatch):
     [
         "how-to",
         "coming-from",
-        *(f"tutorials/{name}" for name in ("tables", "images", "labels", "sequences", "own-model")),
+        *(f"tutorials/{name}" for name in ("tables", "images", "labels", "sequences", "scale", "own-model")),
     ],
 )
 def test_examples_of_tutorials_and_answers(page, tmp_path, monkeypatch):
