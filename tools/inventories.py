@@ -63,6 +63,6 @@ def write(folder: Path) -> dict[str, tuple[str, str]]:
     for project, (_, places) in PROJECTS.items():
         head = f"# Sphinx inventory version 2\n# Project: {project}\n# Version: \n"
         note = "# The remainder of this file is compressed using zlib.\n"
-        lines = "".join(f"{name} py:class 1 {place} -\n" for name, place in sorted(places.items()))
+        lines = "".join(f"{name} py:class 1 {place.replace('$', name)} -\n" for name, place in sorted(places.items()))
         (folder / f"{project}.inv").write_bytes((head + note).encode() + zlib.compress(lines.encode()))
     return {project: (address, str(folder / f"{project}.inv")) for project, (address, _) in PROJECTS.items()}

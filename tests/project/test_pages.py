@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import json
 import re
+import zlib
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,11 @@ def test_tutorials_become_notebooks_with_the_same_code(tmp_path):
         assert len({cell["id"] for cell in cells}) == len(cells)
 
 
-def test_names_of_other_projects_exist():
+def test_names_of_other_projects_exist(tmp_path):
     """The names of the inventories, which are written without asking those projects."""
+    _, path = tool("inventories").write(tmp_path)["numpy"]
+    entries = zlib.decompress(Path(path).read_bytes().split(b"zlib.\n")[1]).decode().splitlines()
+    assert "numpy.ndarray py:class 1 reference/generated/numpy.ndarray.html#numpy.ndarray -" in entries
     for _, places in tool("inventories").PROJECTS.values():
         for name, place in places.items():
             described = place.replace("$", name).partition("#")[2]
