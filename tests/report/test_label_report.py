@@ -9,9 +9,11 @@ from scipy import stats
 from sklearn.datasets import load_digits
 
 from aevb import VAE, VAEClassifier, VAERegressor
+from aevb.data.label_data import LabelData, stored_rows
 from aevb.models import Datapoint
 from aevb.report import write_report
 from aevb.report.calibration import Panel, plot_panels, plot_reliability
+from aevb.report.label_columns import draw_columns
 from aevb.report.label_measures import (
     _classifier,
     probability_transforms,
@@ -134,6 +136,29 @@ def test_columns_of_labels_are_drawn_as_shares(monkeypatch, tmp_path):
     widths = [round(bar.get_width(), 6) for bar in axes.patches]
     assert widths == [0.666667, 0.333333, 0, 0.25, 0.25, 0.5]
     assert {"red", "green", "blue"} <= {text.get_text() for text in axes.texts}
+
+
+@pytest.mark.thorough
+def test_dates_are_drawn_as_dates(monkeypatch, tmp_path):
+    y = np.repeat(["old", "new"], 60)
+    days = np.where(y == "old", 0, 1500) + RNG.integers(0, 300, 120)
+    frame = pd.DataFrame(
+        {"joined": pd.Timestamp("2015-03-01") + pd.to_timedelta(days, "D"), "age": RNG.normal(size=120)}
+    )
+    model = VAE(2, conditional=True, **SMALL).fit(frame, y)
+    drawn = {}
+    monkeypatch.setattr("aevb.report.calibration.save", lambda figure, path: drawn.setdefault("figure", figure))
+    draw_columns(model.model_, LabelData("dates", "all", stored_rows(model, frame, y), None), tmp_path / "a.png", 0)
+    dates, ages = drawn["figure"].axes
+    medians = [line.get_xdata()[0] for line in dates.lines if line.get_marker() == "o"]
+    since_1970 = (pd.Timestamp("2015-03-01") - pd.Timestamp(0)).days
+    for label, found in zip(("new", "old"), medians[::2], strict=True):  # data, then samples, of each y
+        assert found == since_1970 + np.median(days[y == label])
+    drawn["figure"].canvas.draw()
+    years = {text.get_text() for text in dates.get_xticklabels()}
+    assert years
+    assert years <= {str(year) for year in range(2014, 2022)}
+    assert np.ptp(ages.get_xlim()) < 100
 
 
 @pytest.mark.thorough

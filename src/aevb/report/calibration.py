@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aevb.report.canvas import COLOURS, FAINT, INK, RULE, image_axes, new_figure, plot_axes, save, write_title
+from aevb.report.dates import write_dates
 from aevb.report.label_measures import NUM_BINS, Reliability, share_interval
 
 SIDE, GAP = 3.6, 0.9  # of panels, in inches
@@ -146,6 +147,7 @@ class Panel(NamedTuple):
 
     conditions: list[tuple[str, np.ndarray, np.ndarray]]  # name, data (n,) and samples (m,); data may be empty
     levels: list[str]  # of a column of labels, whose values are their places; empty for numbers
+    is_date: bool = False  # whether values are dates, in days
 
 
 def plot_panels(path, panels: dict[str, Panel], subtitle: str) -> Path:
@@ -185,6 +187,8 @@ def plot_panels(path, panels: dict[str, Panel], subtitle: str) -> Path:
         if panel.levels:
             axes.set_xlim(0, 1)
             _name_levels(axes, panel.levels, width, height)
+        if panel.is_date:
+            write_dates(axes, np.ptp(axes.get_xlim()))
     return save(figure, path)
 
 

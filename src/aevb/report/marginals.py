@@ -1,16 +1,15 @@
 """The columns of a table by themselves: real entries beside synthetic ones."""
 
-import math
 from pathlib import Path
 
 import numpy as np
-from matplotlib.dates import DateFormatter, DayLocator, MonthLocator, YearLocator
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import NullLocator
 
 from aevb.data.frames import ColumnFormat
 from aevb.data.frames.cells import DATE
 from aevb.report.canvas import COLOURS, FAINT, INK
 from aevb.report.columns import draw_panels
+from aevb.report.dates import write_dates
 from aevb.report.table_rows import RealAndSynthetic, is_label, is_time
 
 NUM_BINS, MAX_WHOLE = 20, 30  # whole numbers with few different values get a bar each
@@ -69,21 +68,7 @@ def _draw_numbers(axes, column, edges, real, synthetic):
     axes.set_yticks([])
     axes.set_ylim(0, 1.08 * max(real.max(), synthetic.max()))
     if column.storage.group == DATE:
-        locator, form = _date_ticks(edges[-1] - edges[0])
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(DateFormatter(form))
-        axes.tick_params(axis="x", labelsize=6.5)
-
-
-def _date_ticks(days):
-    """Return where two or three ticks are, and how dates are written, in a panel that spans so many days."""
-    if days > 3 * 365:
-        return YearLocator(math.ceil(days / 365 / 3)), "%Y"
-    if days > 90:
-        return MonthLocator(interval=math.ceil(days / 30 / 2)), "%b %Y"
-    if days > 3:
-        return DayLocator(interval=math.ceil(days / 2.5)), "%d %b"
-    return MaxNLocator(2), "%d %b %H:%M"
+        write_dates(axes, edges[-1] - edges[0])
 
 
 def _draw_labels(axes, column, edges, real, synthetic):
