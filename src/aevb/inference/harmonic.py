@@ -3,6 +3,7 @@
 Paper: App. D.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +18,7 @@ from jax.tree_util import Partial
 from aevb.inference import hmc
 from aevb.inference.densities import DENSITIES
 from aevb.inference.importance import log_mean_exp, propose_pool
-from aevb.inference.parallel import leaves_a_core
+from aevb.inference.parallel import leaves_a_core, uses_lapack
 from aevb.inference.pareto import pareto_k_hat
 from aevb.models import GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
@@ -95,47 +96,66 @@ def harmonic(
     return -log_mean, terms.std(axis=1) / np.sqrt(sizes), diagnostics
 
 
-@leaves_a_core
-@compiled("num_samples", "how")
 def _log_terms(models, x, keys, *, num_samples, how: HarmonicOptions):
-    """Return log q(z) - log p(x, z) at the fresh samples, (N, chains, samples), and the average acceptance (N,)."""
-    N, num_chains, num_leapfrog = len(keys), how.num_chains, how.num_leapfrog
-    chain_x = jax.tree.map(lambda array: jnp.repeat(array, num_chains, axis=0), x)  # (N * C, D)
+    """Return log q(z) - log p(x, z) at the fresh samples, (N, chains, samples), and the average acceptance (N,).
+
+    Only where chains start and densities are fitted does it use LAPACK: chains of several batches move side by side.
+    """
+    log_joint = Partial(_log_joint, models[0])
+    state, chain_x, stages = _starts(models, x, keys, how=how)
+    tune, sample = hmc.tune, hmc.sample
+    if uses_lapack(jax.grad(log_joint), *jax.tree.map(lambda array: array[0], (state.positions, chain_x))):
+        tune, sample = leaves_a_core(tune), leaves_a_core(sample)
+    moves = {"num_leapfrog": how.num_leapfrog}
+    target = {"target_acceptance": how.target_acceptance, "adapt_mass": True}
+    state = tune(log_joint, state, stages[0], chain_x, num_steps=how.num_tuning, **target, **moves)
+    state, fitted, _ = sample(log_joint, state, stages[1], chain_x, num_samples=num_samples, **moves)
+    q = _fitted_density(fitted, keys, num_chains=how.num_chains, density=how.density)
+    _, fresh, info = sample(log_joint, state, stages[2], chain_x, num_samples=num_samples, **moves)
+    return _terms_at(models[0], q, fresh, x, num_chains=how.num_chains), _per_chain(info.acceptance, how.num_chains)
+
+
+@leaves_a_core
+@compiled("how")
+def _starts(models, x, keys, *, how: HarmonicOptions):
+    """Return the chains at their starts, their data (N * C, D), and their keys for each of the three stages."""
+    N, C = len(keys), how.num_chains
+    starts = (how.num_proposals, C)
+    start, step_sizes = lax.map(lambda row: first_positions(models, row[0], row[1], *starts), (x, keys))  # (N, C, J)
+    state = hmc.init(start.reshape(N * C, -1), jnp.repeat(step_sizes, C))
 
     def chain_keys(stage):
-        return jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, stage), num_chains))(keys).reshape(-1)
+        return jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, stage), C))(keys).reshape(-1)
 
-    def per_datapoint(z):
-        return jnp.moveaxis(z, 0, 1).reshape(N, num_chains * num_samples, -1)  # (S, N * C, J) -> (N, C * S, J)
+    return state, jax.tree.map(lambda array: jnp.repeat(array, C, axis=0), x), [*map(chain_keys, (1, 2, 3))]
 
-    generative, _ = models
-    log_joint = Partial(_log_joint, generative)
-    starts = (how.num_proposals, num_chains)
-    start, step_sizes = lax.map(lambda row: first_positions(models, row[0], row[1], *starts), (x, keys))  # (N, C, J)
-    state = hmc.init(start.reshape(N * num_chains, -1), jnp.repeat(step_sizes, num_chains))
-    state = hmc.tune(
-        log_joint,
-        state,
-        chain_keys(1),
-        chain_x,
-        num_steps=how.num_tuning,
-        num_leapfrog=num_leapfrog,
-        target_acceptance=how.target_acceptance,
-        adapt_mass=True,
-    )
-    state, z, _ = hmc.sample(
-        log_joint, state, chain_keys(2), chain_x, num_samples=num_samples, num_leapfrog=num_leapfrog
-    )
-    q = jax.vmap(DENSITIES[how.density])(per_datapoint(z), keys)
-    _, z, info = hmc.sample(
-        log_joint, state, chain_keys(3), chain_x, num_samples=num_samples, num_leapfrog=num_leapfrog
-    )
+
+@leaves_a_core
+@partial(jax.jit, static_argnames=("num_chains", "density"))
+def _fitted_density(z, keys, *, num_chains, density):
+    """Return the density fitted to the samples (S, N * C, J) of each datapoint."""
+    return jax.vmap(DENSITIES[density])(_per_datapoint(z, num_chains), keys)
+
+
+@compiled("num_chains")
+def _terms_at(generative, q, z, x, *, num_chains):
+    """Return log q(z) - log p(x, z) at samples (S, N * C, J), as (N, C, S)."""
 
     def log_term(z):  # one z of each datapoint, (N, J)
         return jax.vmap(lambda q, z, x: q.narrowed(NARROWING).log_prob(z) - generative.log_joint(x, z))(q, z, x)
 
-    log_terms = lax.map(log_term, jnp.moveaxis(per_datapoint(z), 0, 1))  # (C * S, N)
-    return log_terms.T.reshape(N, num_chains, num_samples), info.acceptance.reshape(-1, N, num_chains).mean((0, 2))
+    log_terms = lax.map(log_term, jnp.moveaxis(_per_datapoint(z, num_chains), 0, 1))  # (C * S, N)
+    return log_terms.T.reshape(log_terms.shape[1], num_chains, -1)
+
+
+def _per_datapoint(z, num_chains):
+    S, chains, _ = z.shape
+    return jnp.moveaxis(z, 0, 1).reshape(chains // num_chains, num_chains * S, -1)  # (S, N * C, J) -> (N, C * S, J)
+
+
+def _per_chain(acceptance, num_chains):
+    """Return the average acceptance of each datapoint (N,), from that of each transition (S, N * C)."""
+    return np.asarray(acceptance).reshape(len(acceptance), -1, num_chains).mean((0, 2))
 
 
 @jax.jit

@@ -10,6 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from aevb.models.compilation import contains
+
+LAPACK = ("cholesky", "eigh", "eig", "lu", "geqrf", "householder_product", "qr", "svd", "triangular_solve")
+
 
 def run_in_parallel(function: Callable[[Any], Any], inputs: Iterable[Any], stop: Callable[[], None]) -> list[Any]:
     """Return the function's value for each input, computed in threads; JAX releases the GIL while a program runs.
@@ -52,6 +56,11 @@ def leaves_a_core(program: Callable) -> Callable:
             return jax.block_until_ready(program(*arguments, **options))
 
     return in_turn
+
+
+def uses_lapack(function: Callable, *arguments) -> bool:
+    """Whether a function of these arguments calls LAPACK when it is compiled, see :func:`leaves_a_core`."""
+    return contains(jax.make_jaxpr(function)(*arguments).jaxpr, LAPACK)
 
 
 class SharedProgress:

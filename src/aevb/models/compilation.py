@@ -1,7 +1,8 @@
-"""Functions of a model, compiled once for all models of the same structure."""
+"""Functions of a model, compiled once for all models of the same structure; and what a program contains."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial, wraps
+from typing import Any
 
 import jax
 
@@ -30,3 +31,30 @@ def compiled(*static: str) -> Callable[[Callable], Callable]:
         return call
 
     return decorate
+
+
+def contains(program: Any, operations: Collection[str]) -> bool:
+    """Whether a traced program contains one of some operations, at any depth.
+
+    Args:
+        program: A jaxpr.
+        operations: Names of operations.
+
+    Example:
+        >>> contains(jax.make_jaxpr(jax.jit(lambda x: 2 * x))(1.0).jaxpr, {"mul"})
+        True
+    """
+    return any(
+        equation.primitive.name in operations
+        or any(contains(inner, operations) for inner in _programs(list(equation.params.values())))
+        for equation in program.eqns
+    )
+
+
+def _programs(values):
+    """Yield the programs among the parameters of an operation: bodies of loops, branches, and so on."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _programs(value)
+        elif hasattr(value, "eqns"):
+            yield getattr(value, "jaxpr", value)

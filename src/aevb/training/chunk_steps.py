@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from aevb.estimators.samples import CHUNK
+from aevb.models.compilation import contains
 
 COMPILER_OPTIONS = {
     # Saves a copy of each large weight matrix in every step of the scan (seen in the compiled program).
@@ -90,7 +91,8 @@ def has_slow_loop(trace: Callable[..., Any], *arguments, learner, plan) -> bool:
         return False
     found = _found(learner, plan)
     if not found:
-        found.append(_has_convolution(trace(*arguments, learner=learner, plan=plan).jaxpr.jaxpr))
+        program = trace(*arguments, learner=learner, plan=plan).jaxpr.jaxpr
+        found.append(contains(program, {"conv_general_dilated"}))
     return found[0]
 
 
@@ -98,21 +100,3 @@ def has_slow_loop(trace: Callable[..., Any], *arguments, learner, plan) -> bool:
 def _found(learner, plan) -> list[bool]:
     """Return the place for what was found for a learner."""
     return []
-
-
-def _has_convolution(jaxpr) -> bool:
-    """Whether a traced program contains a convolution, at any depth."""
-    return any(
-        equation.primitive.name == "conv_general_dilated"
-        or any(map(_has_convolution, _programs(list(equation.params.values()))))
-        for equation in jaxpr.eqns
-    )
-
-
-def _programs(values):
-    """Yield the programs among the parameters of an operation: bodies of loops, branches, and so on."""
-    for value in values:
-        if isinstance(value, list | tuple):
-            yield from _programs(value)
-        elif hasattr(value, "eqns"):
-            yield getattr(value, "jaxpr", value)
