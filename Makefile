@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-thorough test-slow mutants check check-page bench docs wheel-test clean
+.PHONY: help demo test test-thorough test-slow mutants check check-page bench bench-quick docs wheel-test clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,11 @@ check-page: ## check the types of the explorer page; needs npx
 
 bench: $(VENV)/.installed-test ## run the benchmarks
 	@$(BIN)/python benchmarks/run.py
+	@$(BIN)/python benchmarks/race.py
 	@$(BIN)/python benchmarks/posteriors.py
+
+bench-quick: $(VENV)/.installed-test ## compare the speed with stored ratios, in two minutes
+	@$(BIN)/python benchmarks/quick.py
 
 docs: $(VENV)/.installed-docs ## build the documentation
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
