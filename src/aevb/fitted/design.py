@@ -1,29 +1,25 @@
 """From the arguments to initial models and a learner: the same for a new fit, for streams and for model files."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import jax
 import numpy as np
-import optax
 from jax import Array
 from scipy.special import softmax
 
 from aevb.estimators import (
     ESTIMATORS,
-    UNWEIGHTED,
     LabelWeights,
-    beside_label,
     has_analytic_kl,
-    marginal_label,
     sgvb_a,
     with_terms,
 )
 from aevb.fitted.annealing import ANNEALING, LABEL_FIRST, NO_ANNEALING, Annealing, can_anneal
+from aevb.fitted.label_learning import Labels
 from aevb.fitted.model import covariates_of
-from aevb.learners import OPTIMIZERS, Ascent, adagrad, learner_kind
-from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
+from aevb.fitted.steps import averaging_of, optimizer_of
+from aevb.learners import Ascent, learner_kind
 from aevb.learners.protocol import LearnerState
 from aevb.memory import check_memory
 from aevb.models import (
@@ -49,24 +45,14 @@ from aevb.models import (
     with_classifier,
     with_labels,
 )
+from aevb.models.centred_start import NUM_ROWS, start_centred
 from aevb.models.linear_start import LINEAR_PRIORS, start_linear
 from aevb.networks import IMAGE_NETWORKS, NetworkKind, default_widths
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO, SMALL, prior_precision
 
+LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 FEW_ROWS = 20_000  # up to which a table is learned by the importance-weighted bound, and labels without annealing
-
-
-class Labels(NamedTuple):
-    """How labels that may be unknown are learned; see :func:`aevb.estimators.marginal_label`."""
-
-    shares: tuple[float, ...]  # p(y)
-    are_modeled: bool = True  # otherwise a classifier of codes is learned next to a model without labels
-    weights: LabelWeights = UNWEIGHTED
-
-    def learned_by(self, estimator: Callable[..., Any]) -> Callable:
-        """Return the estimator of rows with and without labels, from one of rows given their labels, or of rows."""
-        return (marginal_label if self.are_modeled else beside_label)(estimator, self.weights)
 
 
 @final
@@ -184,7 +170,10 @@ class Design:
         elif self.labels is not None:
             models = with_labels(models, np.asarray(self.labels.shares, np.float32), jax.random.fold_in(key, 1), init)
         if rows is not None:
-            models = start_linear(models, np.asarray(rows), weights, **self._start_options)
+            if self.is_standardized:
+                models = start_linear(models, np.asarray(rows), weights, **self._start_options)
+            else:
+                models = start_centred(models, np.asarray(rows), weights)
         form = self.prior_form or named_form(a.prior)
         if form is not None and form.name != STANDARD and form_of(models[0].prior) is None:
             models = GenerativeModel(form.build(self.levels[-1], self._inputs), models[0].decoder), models[1]
@@ -248,6 +237,8 @@ class Design:
         further: dict[str, Any] = {}
         if annealing.steps:
             further |= {"annealing": annealing.steps, "initial_kl_weight": annealing.kl_weight}
+        if share := self.averaging(num_data):
+            further["averaging"] = share
         if bits := a.option("free_bits", 0):
             further["free_bits"] = float(bits)
         learner = self.kind(
@@ -273,10 +264,24 @@ class Design:
             return LABEL_FIRST if has_kl_term and num_data > FEW_ROWS else NO_ANNEALING
         return ANNEALING if self._is_annealed and num_data >= SMALL else NO_ANNEALING
 
+    def averaging(self, num_data: float | None) -> float:
+        """Return the share of the steps whose parameters are averaged; a stream, which may change, is not."""
+        if num_data is None:
+            return 0.0
+        return averaging_of(self.arguments, is_usual=self.kind.follows_estimator and not self.has_own_codes)
+
     @property
     def _is_annealed(self) -> bool:
         """Whether the model is one of a table that can be annealed."""
         return bool(self.columns) and not self.has_own_codes and can_anneal(self.arguments, self.kind)
+
+    @property
+    def num_start_rows(self) -> int:
+        """How many rows a start from the data reads: that of a linear model, or of the means; 0 for another start."""
+        if self.is_standardized and self.units is not None:
+            return LINEAR_ROWS
+        has_means = not self.columns and LIKELIHOODS[self.likelihood].unit_interval and not self.arguments.own_parts
+        return NUM_ROWS if has_means else 0
 
     @property
     def is_standardized(self) -> bool:
@@ -284,17 +289,3 @@ class Design:
         if self.columns:
             return all(column.kind.is_standardized for column in self.columns)
         return self.arguments.decoder is None and LIKELIHOODS[self.likelihood].standardize
-
-
-def initial_learning_rate(arguments: Arguments) -> float | None:
-    """Return the learning rate that is given or known by default; None if it is chosen by trial."""
-    is_named = isinstance(arguments.optimizer, str)
-    default = DEFAULT_LEARNING_RATES.get(arguments.optimizer) if is_named else 1.0
-    return default if arguments.learning_rate is None else arguments.learning_rate
-
-
-def optimizer_of(arguments: Arguments) -> optax.GradientTransformation:
-    """Return the optimizer that the arguments name or contain."""
-    if arguments.forgetting:
-        return adagrad(forgetting=float(arguments.forgetting))
-    return OPTIMIZERS[arguments.optimizer] if isinstance(arguments.optimizer, str) else arguments.optimizer

@@ -12,7 +12,7 @@ import optax
 from jax import Array
 
 from aevb.estimators import ESTIMATORS
-from aevb.fitted.design import optimizer_of
+from aevb.fitted.steps import optimizer_of
 from aevb.learners import AEVB
 from aevb.learners.carrying import Carrying
 from aevb.learners.protocol import LearnerState

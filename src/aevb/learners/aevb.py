@@ -70,7 +70,7 @@ class AEVB(Ascent):
 
     def models(self, state: LearnerState) -> tuple[Any, Any]:
         """Return the generative and the recognition model of a state."""
-        return self._pair(state)
+        return self._pair(state, self._learned(state))
 
     def draw_noise(self, state: LearnerState, key: Array, x: Any, shape: tuple[int, ...]) -> Any:
         """Draw epsilon ~ p(epsilon) for datapoints like x: shape ``(*shape, L, ...)``; beside it masks of dropout."""

@@ -12,6 +12,7 @@ import optax
 from jax import Array
 
 from aevb.estimators import ESTIMATORS, sgvb_b
+from aevb.learners.averaging import averaged, start_average
 from aevb.learners.optimizers import OPTIMIZERS, with_weight_decay
 from aevb.learners.protocol import LearnerState, RowBound
 from aevb.models import GenerativeModel, RecognitionModel, Skeleton, join, split, tied, untied
@@ -33,6 +34,8 @@ class Ascent(ABC):
         optimizer: optax transformation that *minimizes*; its updates are multiplied by the state's learning rate.
         parameter_prior: Precision of the prior on all parameters (MAP): 1, or True, for N(0, I), 0 for none (maximum
             likelihood). If the weights have a posterior, their prior is part of the bound, and this has no effect.
+        averaging: Share of the steps so far whose parameters are averaged; the models of a state then are those of the
+            average, see :mod:`aevb.learners.averaging`. 0 for the parameters of the last step.
         share: The rows of each minibatch that a device computes.
     """
 
@@ -42,6 +45,7 @@ class Ascent(ABC):
     num_samples: int = 1
     optimizer: optax.GradientTransformation = OPTIMIZERS["adam"]
     parameter_prior: float = 1.0
+    averaging: float = field(default=0.0, kw_only=True)
     share: Whole | Share = field(default=WHOLE, kw_only=True)
 
     # See :class:`aevb.learners.protocol.Capabilities`; these are the defaults.
@@ -92,7 +96,8 @@ class Ascent(ABC):
 
     def init(self, models: tuple, learning_rate: float, key: Array) -> LearnerState:
         """Return the initial state for a prepared pair; the key is for :meth:`start_memory`."""
-        return start(split(untied(models)), self._map_optimizer(), learning_rate, self.start_memory(models, key))
+        state = start(split(untied(models)), self._map_optimizer(), learning_rate, self.start_memory(models, key))
+        return state._replace(average=start_average(state.parameters)) if self.averaging else state
 
     def log_parameter_prior(self, state: LearnerState) -> Array | float:
         """Return the prior's log density up to a constant, or minus the KL divergence of a posterior over weights.
@@ -104,8 +109,12 @@ class Ascent(ABC):
             return -generative.kl()
         if not self.parameter_prior:
             return 0.0
-        squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(state.parameters))
+        squares = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(self._learned(state)))
         return -self.parameter_prior * squares / 2
+
+    def _learned(self, state: LearnerState) -> Any:
+        """Return the parameters that a state has learned: their average, if there is one."""
+        return state.average.parameters if self.averaging else state.parameters
 
     def _pair(self, state: LearnerState, parameters: Any = None) -> tuple:
         """Return the pair with the parameters of the state, or with those given."""
@@ -113,7 +122,10 @@ class Ascent(ABC):
 
     def _ascend(self, state: LearnerState, objective: Callable):
         """Move along the gradient of an objective, and of the prior on the parameters; see :func:`ascend`."""
-        return ascend(state, self._map_optimizer(), objective, self.share)
+        after, report = ascend(state, self._map_optimizer(), objective, self.share)
+        if self.averaging:
+            after = after._replace(average=averaged(state.average, after.parameters, self.averaging))
+        return after, report
 
     def _map_optimizer(self):
         """Return the optimizer with the gradient of log N(parameters; 0, I / precision) / N, a weight decay.
@@ -136,7 +148,7 @@ class EncoderAscent(Ascent):
 
     def models(self, state: LearnerState) -> tuple[Any, RecognitionModel]:
         """Return the generative and the recognition model of a state."""
-        return self._pair(state)
+        return self._pair(state, self._learned(state))
 
 
 def start(parts, optimizer: optax.GradientTransformation, learning_rate: float, memory: Any = ()) -> LearnerState:

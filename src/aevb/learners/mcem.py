@@ -79,7 +79,7 @@ class MCEM(Ascent):
 
     def models(self, state: LearnerState) -> tuple[AbstractGenerativeModel, None]:
         """Return the generative model of a state, and None for the recognition model."""
-        return self._pair(state)
+        return self._pair(state, self._learned(state))
 
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Array:
         """Return random keys for the chains of steps of this shape."""
@@ -107,7 +107,7 @@ class MCEM(Ascent):
         return state._replace(memory=Chains(positions, log_step_size)), info
 
     def _move_chains(self, transition, state, batch, keys, places):
-        generative, _ = flattened(*self.models(state))  # Hybrid Monte Carlo moves vectors
+        generative, _ = flattened(*self._pair(state))  # Hybrid Monte Carlo moves vectors
         step_size = jnp.exp(state.memory.log_step_size)
 
         def move(x, key, z):

@@ -16,6 +16,7 @@ class LearnerState(NamedTuple):
     optimizer_state: Any
     learning_rate: Array
     memory: Any = ()  # anything else that persists between steps
+    average: Any = ()  # of the parameters, see :mod:`aevb.learners.averaging`; empty if there is none
 
 
 StepInfo = Terms  # what a step reports: averages over the minibatch, in nats per datapoint

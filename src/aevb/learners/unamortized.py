@@ -149,7 +149,7 @@ class Unamortized(Ascent):
 
     def models(self, state: LearnerState) -> tuple[AbstractGenerativeModel, RecognitionModel]:
         """Return the generative model of a state, and an encoder that finds q(z) for any x under it."""
-        pair = self._pair(state)
+        pair = self._pair(state, self._learned(state))
         return pair[0], RecognitionModel(OptimizedEncoder(pair[0], _starting_posterior(pair), self.estimator))
 
     def draw_noise(self, state: LearnerState, key: Array, x: Array, shape: tuple[int, ...]) -> Array:

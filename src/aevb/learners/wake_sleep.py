@@ -63,7 +63,7 @@ class WakeSleep(EncoderAscent):
 
     def step(self, state: LearnerState, batch: Array, noise: WakeSleepNoise, places: Array):
         """Wake and sleep once: update all parameters with one minibatch (M, ...) and as many dreams."""
-        before = self.models(state)  # samples come from these and are not differentiated
+        before = self._pair(state)  # samples come from these and are not differentiated
 
         def objective(parameters):
             now = self._pair(state, parameters)

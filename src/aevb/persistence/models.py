@@ -9,8 +9,9 @@ import numpy as np
 
 from aevb.arrays import filled, on_device
 from aevb.fitted import FittedModel, TrainingRecord
-from aevb.fitted.design import Design, initial_learning_rate
+from aevb.fitted.design import Design
 from aevb.fitted.sequence_design import SequenceDesign
+from aevb.fitted.steps import initial_learning_rate
 from aevb.models import LIKELIHOODS, TABLE, PriorForm, join, named_leaves, split, untied
 from aevb.persistence.description import FORMATS, ModelFileError, checked_document, describe
 from aevb.persistence.folder import blaming, checked_folder, read_folder, write_folder

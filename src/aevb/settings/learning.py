@@ -82,6 +82,19 @@ LEARNING: dict[str, Setting] = {
         float,
         above=0,
     ),
+    "averaging": Setting(
+        "auto",
+        """
+        Share of the steps so far whose parameters are averaged. The model is that of the average, whose noise is
+        smaller than that of the last step: it gets as good in fewer steps, which can be larger. 0
+        for the parameters of the last step. ``"auto"``: 0.1 for ``learner="aevb"`` with ``"adam"`` and a known number
+        of rows, 0 otherwise.
+        """,
+        float,
+        choices=("auto",),
+        low=0,
+        high=1,
+    ),
     "forgetting": Setting(
         0.0,
         """
@@ -96,7 +109,8 @@ LEARNING: dict[str, Setting] = {
         "auto",
         """
         ``"glorot"``, or ``"paper"``: N(0, 0.01), where 0.01 is the variance. ``"auto"``: Glorot; if x and z
-        are Gaussian, weights that make the initial model the best linear one (factor analysis or PCA).
+        are Gaussian, weights that make the initial model the best linear one (factor analysis or PCA); for a
+        Bernoulli decoder, biases from the means of the columns.
         """,
         choices=("auto",),
         registry="aevb.networks:INITIALIZATIONS",

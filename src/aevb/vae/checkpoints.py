@@ -20,16 +20,29 @@ NEW_ARGUMENTS = (
     "kl_annealing",
     "hierarchy",
     "free_bits",
+    "averaging",
 )
 FORMER_DEFAULTS = {"latent_dim": LATENT_DIM, "hidden": list(HIDDEN), "estimator": "sgvb-b"}  # of earlier versions
+FORMER_NOTES = {"averaging": 0.0}
 
 
 def notes_of(checkpoints: Checkpoints | None) -> dict:
     """Return the notes of the newest checkpoint, of a run that resumes."""
     if checkpoints is None:
         return {}
-    notes = group().from_first(lambda: json.dumps((newest_about(checkpoints.folder) or {}).get("notes", {})).encode())
-    return json.loads(notes)
+    return json.loads(group().from_first(lambda: json.dumps(_notes(newest_about(checkpoints.folder))).encode()))
+
+
+def _notes(about):
+    return {} if about is None else FORMER_NOTES | about.get("notes", {})
+
+
+def resumed(arguments: Arguments, checkpoints: Checkpoints | None) -> Arguments:
+    """Return the arguments of the run that resumes: one of an earlier version did not average its parameters."""
+    arguments = arguments.replaced(averaging=notes_of(checkpoints).get("averaging", arguments.averaging))
+    if checkpoints is not None:
+        checkpoints.notes["averaging"] = arguments.averaging
+    return arguments
 
 
 def checkpoints_for(arguments: Arguments, feed: Feed, folder, every: float) -> Checkpoints | None:

@@ -107,6 +107,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         batch_size: int | str = "auto",
         optimizer: Any = "adam",
         learning_rate: float | None = None,
+        averaging: float | str = "auto",
         forgetting: float = 0.0,
         init: str = "auto",
         max_epochs: int | str = "auto",
@@ -139,6 +140,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate = learning_rate
+        self.averaging = averaging
         self.forgetting = forgetting
         self.init = init
         self.max_epochs = max_epochs

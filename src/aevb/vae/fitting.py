@@ -18,7 +18,8 @@ from aevb.data.training_data import TrainingData, offset_for
 from aevb.estimators import LabelWeights, name_of
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.annealing import ANNEALING, can_anneal
-from aevb.fitted.design import Design, initial_learning_rate
+from aevb.fitted.design import Design
+from aevb.fitted.steps import initial_learning_rate
 from aevb.models import STANDARD, MatrixFormat, PriorForm, form_of
 from aevb.settings import Arguments
 from aevb.training import Feed, Resident, Trained, choose_step_size, train_on
@@ -31,7 +32,6 @@ from aevb.vae.checkpoints import notes_of
 
 _LIKELIHOOD_LOG = logging.getLogger("aevb.likelihood")
 _TABLE_LOG = logging.getLogger("aevb.table")
-LINEAR_ROWS = 10_000  # for fitting the linear model to start from
 
 
 class Keys(NamedTuple):
@@ -178,14 +178,13 @@ class Fitting:
         """Return the learner and its initial state for the feed's training rows; the prior may have a form given."""
         a, design = self.arguments, self._design(latent_dim, prior_form)
         source, numbers, weights = feed.first()
-        has_units = design.units is not None and design.is_standardized
-        is_linear = (
-            linear and a.init == AUTO and has_units and a.optimizer != "sgd" and self.given is None and not a.levels
-        )
-        rows = source.take(numbers[:LINEAR_ROWS]) if is_linear else None
-        some = None if weights is None else weights[:LINEAR_ROWS]
+        num_read = 0
+        if linear and a.init == AUTO and a.optimizer != "sgd" and self.given is None and not a.levels:
+            num_read = design.num_start_rows
+        rows = source.take(numbers[:num_read]) if num_read else None
+        some = None if weights is None else weights[:num_read]
         models = design.checked_models(self.keys.init if init is None else init, rows, some)
-        rate = initial_learning_rate(a)
+        rate = initial_learning_rate(a, is_averaged=bool(design.averaging(feed.num_data)))
         learner, state = design.start(models, feed.num_data, rate, self.keys.learner)
         if rate is None:
             options = {"key": self.keys.choice, "batch_size": batch_size_for(feed.num_rows, a.batch_size)}

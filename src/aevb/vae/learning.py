@@ -18,7 +18,7 @@ from aevb.learners import learner_kind
 from aevb.parallel import group
 from aevb.settings import Arguments
 from aevb.training import Resident, Trained
-from aevb.vae.checkpoints import checkpoints_for
+from aevb.vae.checkpoints import checkpoints_for, resumed
 from aevb.vae.checks import check_checkpoint, check_feed, check_held_out
 from aevb.vae.fitting import Fitting, Keys, format_of, show_columns
 
@@ -91,7 +91,7 @@ def learn(estimator: Any, arguments: Arguments, task: Callable[[Callable[[], Arr
     )
     check_held_out(arguments, data.feed)
     checkpoints = checkpoints_for(arguments, data.feed, watch.folder, watch.seconds)
-    progress = estimator._shows_progress
+    arguments, progress = resumed(arguments, checkpoints), estimator._shows_progress
     if columns is not None and (columns.container != "numpy" or columns is data.table or columns.left_out):
         show_columns(columns, progress, NAME_ITS_KIND if columns is data.table else CONVERT_IT)
     format = data.table or format_of(estimator, data.reading, data.units)

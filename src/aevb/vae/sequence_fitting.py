@@ -13,9 +13,9 @@ from aevb.data.sequence_format import Encoded, SequenceFormat
 from aevb.data.training_data import hold_out
 from aevb.estimators import name_of
 from aevb.fitted import FittedModel, TrainingRecord
-from aevb.fitted.design import initial_learning_rate
 from aevb.fitted.sequence_design import STEPS_OF_START, SequenceDesign, sized
 from aevb.fitted.sequences import log_likelihood
+from aevb.fitted.steps import initial_learning_rate
 from aevb.models import TABLE
 from aevb.settings import Arguments
 from aevb.training import Trained, choose_step_size, train_on

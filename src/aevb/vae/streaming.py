@@ -13,8 +13,9 @@ from aevb.data.reading import column_names, read_training_data
 from aevb.data.training_data import units_for
 from aevb.estimators import name_of
 from aevb.fitted import FittedModel, TrainingRecord
-from aevb.fitted.design import Design, initial_learning_rate
+from aevb.fitted.design import Design
 from aevb.fitted.model import seed_of
+from aevb.fitted.steps import initial_learning_rate
 from aevb.settings import Arguments
 from aevb.training import ADAGRAD_STEP_SIZES, Trained, train
 from aevb.training.budget import AUTO, batch_size_for
