@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from aevb import VAE
+from aevb import VAE, load
 from aevb.learners import AEVB, OPTIMIZERS
 from aevb.learners.averaging import averaged, start_average
 from aevb.models import split, standard_models
@@ -54,3 +54,8 @@ def test_the_average_is_better_than_the_last_step():
     setting |= {"patience": None, "validation_fraction": 0, "learning_rate": 0.02}
     with_average, without = (VAE(**setting, averaging=share).fit(rows).score(held_out) for share in (0.1, 0.0))
     assert with_average > without + 0.1
+
+
+def test_the_average_is_saved(tmp_path):
+    vae = VAE(1, hidden=(3,), max_epochs=1, progress=False).fit(X[:200])
+    np.testing.assert_array_equal(load(vae.save(tmp_path / "model")).transform(X), vae.transform(X))

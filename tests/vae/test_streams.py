@@ -114,7 +114,9 @@ def test_a_file_larger_than_memory_reaches_the_same_bound(tmp_path, name, fitted
         write(path.with_suffix(path.suffix or ".npy"), X)
     data = np.load(tmp_path / "memmap.npy", mmap_mode="r") if name == "memmap" else path
     vae = small().fit(data)
-    assert [row["samples"] for row in vae.history_] == [18_000, 36_000]
+    first, both = (row["samples"] for row in vae.history_)
+    assert 0.95 * 18_000 <= first <= 18_000  # the lane with the fewest training rows ends the epoch
+    assert both == 2 * first
     assert vae.history_[-1]["validation_lower_bound"] > vae.history_[0]["validation_lower_bound"]
     assert abs(vae.score(TEST, num_samples=10) - fitted.score(TEST, num_samples=10)) < 0.05
     if name in ("x.npy", "memmap"):  # a repeated run gives the same result

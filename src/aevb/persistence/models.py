@@ -193,8 +193,9 @@ def _filled(document, arguments, arrays, with_optimizer):
     def start():
         units = (filled(size, 0), filled(size, 1)) if LIKELIHOODS[likelihood].needs_units else None
         latent_dim, given = document["fitted"]["latent_dim_"], _given(document)
+        settings = arguments.replaced(averaging=0)  # what is saved is the average itself
         design: Any = DESIGNS.get(document["conversion"]["kind"], Design).of(
-            arguments, likelihood, format, latent_dim, units, given
+            settings, likelihood, format, latent_dim, units, given
         )
         design = design if form is None else replace(design, prior_form=form)
         learner, state = design.start(design.models(jax.random.key(0)), 1, 0.0, jax.random.key(0))
