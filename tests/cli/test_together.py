@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 
@@ -20,8 +21,8 @@ def coordinator():
 def together(coordinator, tmp_path):
     """A function that runs a command in two processes; it returns their exit codes, outputs and errors."""
 
-    def run(*command):
-        command = [sys.executable, "-m", "aevb", *command, "--coordinator", coordinator, "--num-processes", "2"]
+    def run(*command, start=("-m", "aevb")):
+        command = [sys.executable, *start, *command, "--coordinator", coordinator, "--num-processes", "2"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
         environment = os.environ | {"PYTHONHASHSEED": "0"}
         both = [subprocess.Popen([*command, "--process-id", str(n)], env=environment, **pipes) for n in range(2)]
@@ -67,3 +68,40 @@ def test_bad_input_of_one_process_ends_both(together, tmp_path):
     codes, _, errors = together("fit", "digits", "--latent-dim", "0")
     assert codes == [2, 2]
     assert all("latent_dim" in error for error in errors)
+
+
+ALL_IS_LARGE = (
+    "from aevb.data import training_data; training_data.IN_MEMORY_BYTES = 1000; import aevb.cli; aevb.cli.main()"
+)
+
+
+@pytest.mark.slow
+def test_each_process_encodes_and_evaluates_its_part(together, tmp_path):
+    rows = np.random.default_rng(0).random((301, 64)).astype(np.float32)
+    for number, part in enumerate(np.split(rows, [20, 200])):
+        (tmp_path / "shards").mkdir(exist_ok=True)
+        np.save(tmp_path / "shards" / f"{number}.npy", part)
+    np.save(tmp_path / "all.npy", rows)
+    alone = [sys.executable, "-m", "aevb"]
+    subprocess.run([*alone, "fit", "digits", "--max-epochs", "1", "--quiet"], check=True, cwd=tmp_path)
+    subprocess.run([*alone, "encode", "runs/digits", "all.npy", "--output", "whole.npy"], check=True, cwd=tmp_path)
+    options = ["--method", "importance", "--num-samples", "50", "--rows", "70", "--json"]
+    one = subprocess.run(
+        [*alone, "evaluate", "runs/digits", "all.npy", *options],
+        check=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    codes, outputs, errors = together("encode", "runs/digits", "shards", "--json", start=("-c", ALL_IS_LARGE))
+    assert codes == [0, 0], errors
+    files = [tmp_path / name for name in json.loads(outputs[0])["output"]]
+    assert [file.name for file in files] == ["codes-00000-of-00002.npy", "codes-00001-of-00002.npy"]
+    whole = np.load(tmp_path / "whole.npy")
+    np.testing.assert_allclose(np.concatenate(list(map(np.load, files))), whole, rtol=1e-4, atol=1e-5)
+    codes, outputs, errors = together("evaluate", "runs/digits", "shards", *options, start=("-c", ALL_IS_LARGE))
+    assert codes == [0, 0], errors
+    assert outputs[1] == ""
+    alone, both = (json.loads(text)["log_likelihood"] for text in (one.stdout, outputs[0]))
+    assert both["value"] == pytest.approx(alone["value"], rel=1e-5)
+    assert both["rows"] == alone["rows"] == 70

@@ -12,7 +12,9 @@ from aevb.cli.given import read_conditions
 from aevb.cli.output import check_output
 from aevb.cli.rows import naming, read_named_rows
 from aevb.cli.run_folder import Run, open_run
+from aevb.cli.stream import large_rows, write_parts
 from aevb.cli.table_rows import read_table_rows, write_table
+from aevb.cli.together import ALONE, Launch
 from aevb.cli.waiting import waiting
 
 MAX_SHOWN = 50  # images in a picture
@@ -70,16 +72,26 @@ def _conditions(run, given):
     return read_conditions(run.vae.model_.format, given)
 
 
-def encode(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = False, json: Json = False) -> None:
+def encode(
+    run: Path,
+    data: str,
+    *,
+    output: Path | None = None,
+    launch: Launch = ALONE,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
     """Encode data: write posterior means, one row of codes per row of data.
 
     Labels, and the names of picture files, are written with the codes: as columns of a .csv file, or to a second file
-    next to a .npy file.
+    next to a .npy file. Files larger than memory, also at a URL, are read and written in pieces, without labels and
+    names; each of several processes writes a file of its own, whose names are in the order of the rows.
 
     Args:
         run: Folder of the run.
         data: Name of a data set, or a file, as for `aevb fit`.
         output: A .npy or .csv file; by default codes.npy in the run folder, or codes.csv for tables.
+        launch: How several processes are started.
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
@@ -88,8 +100,14 @@ def encode(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = F
         data,
         Task("codes.npy", lambda run, X: run.vae.transform(X), _code_names, with_row_names=True),
         output,
-        Console(quiet, json),
+        console_of(launch, quiet, json),
     )
+
+
+def console_of(launch: Launch, quiet: bool, json: bool) -> Console:
+    """Connect this process with others, if there are any; return how it prints: the first one only."""
+    is_first = launch.start()
+    return Console(quiet or not is_first, json and is_first)
 
 
 def reconstruct(run: Path, data: str, *, output: Path | None = None, quiet: Quiet = False, json: Json = False) -> None:
@@ -129,6 +147,15 @@ def apply(run: Path, data: str, task: Task, output: Path | None, console: Consol
     opened, output = _open(run, output, task.file, pictures=task.bands is not None)
     if opened.vae.model_.is_table and not task.suits_tables:
         raise InputError(f"{run} is a run on a table. This command is for images and for rows of numbers.")
+    with waiting("Reading the data"):
+        from aevb.data.remote import nearby
+        from aevb.parallel import group
+
+        if (tables := large_rows(opened, data, is_raw=task.is_raw)) is not None:
+            return _apply_to_large(opened, tables, task, output, console)
+        data = str(nearby(data))
+    if not group().is_first:
+        return None
     if opened.has_frames:
         return _apply_to_table(opened, data, task, output, console)
     with waiting("Reading the data"), console.notes():
@@ -156,6 +183,18 @@ def apply(run: Path, data: str, task: Task, output: Path | None, console: Consol
         )
     _write(output, result, (task.names or _column_names)(opened), names)
     console.end(message, facts)
+
+
+def _apply_to_large(run, tables, task, output, console):
+    """Apply a task to rows that do not fit into memory."""
+    if output.suffix == ".png":
+        raise InputError(f"--output {output}: a picture shows rows in memory, and these are more. Give a .npy file.")
+    with waiting("Computing"), console.notes():
+        names = (task.names or _column_names)(run)
+        files, (num_rows, num_columns) = write_parts(tables, lambda X: task.compute(run, X), output, names)
+    where = files[0] if len(files) == 1 else f"{len(files)} files, {files[0]} to {files[-1].name}"
+    facts = {"output": files[0] if len(files) == 1 else files, "rows": num_rows, "columns": num_columns}
+    console.end(f"Wrote {num_rows:,} rows of {num_columns} to {where}", facts)
 
 
 def _apply_to_table(run, data, task, output, console):

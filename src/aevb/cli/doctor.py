@@ -11,7 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from aevb.cli.console import Console, InputError, Json
-from aevb.cli.together import Coordinator, NumProcesses, PeerTimeout, ProcessId, start_together
+from aevb.cli.together import ALONE, Launch
 
 _NEEDED = (
     "aevb", "blackjax", "cyclopts", "equinox", "jax", "jaxlib", "Jinja2", "matplotlib", "numpy", "numpyro", "optax",
@@ -34,10 +34,7 @@ def doctor(
     data: str | None = None,
     *,
     distributed: Annotated[bool, Parameter(negative=())] = False,
-    coordinator: Coordinator = None,
-    num_processes: NumProcesses = None,
-    process_id: ProcessId = None,
-    peer_timeout: PeerTimeout = 300.0,
+    launch: Launch = ALONE,
     json: Json = False,
 ) -> None:
     """Print versions, devices, cores and folders, to paste into a bug report, and what optional features need.
@@ -47,20 +44,17 @@ def doctor(
         distributed: Check instead whether several processes can work together, before a long run: who is there, with
             which versions and data, and how fast they exchange numbers. Start it as `aevb fit`, by srun, mpirun or with
             the following options.
-        coordinator: host:port of process 0.
-        num_processes: How many processes there are.
-        process_id: Which of them this is, from 0.
-        peer_timeout: Seconds to wait until all of them have started.
+        launch: How several processes are started.
         json: Print one JSON object.
     """
-    launch, missing = (coordinator, num_processes, process_id), []
+    missing = []
     if distributed:
         start = time.perf_counter()
-        is_first = start_together(*launch, peer_timeout)
+        is_first = launch.start()
         facts, problems = _together(data, time.perf_counter() - start)
         if not is_first:
             raise SystemExit(2 if problems else 0)
-    elif data is not None or launch != (None, None, None):
+    elif data is not None or launch.is_given:
         what = "--coordinator, --num-processes and --process-id" if data is None else shlex.quote(data)
         raise InputError(f"{what}: only aevb doctor --distributed uses it. Add --distributed, or leave it out.")
     else:

@@ -15,7 +15,7 @@ from aevb.cli.kinds import with_kinds
 from aevb.cli.learn import Keeping, learn
 from aevb.cli.options import model_options, settings, value_of
 from aevb.cli.run_folder import config_of
-from aevb.cli.together import Coordinator, NumProcesses, PeerTimeout, ProcessId, ShardParameters, start_together
+from aevb.cli.together import ALONE, Launch, ShardParameters
 from aevb.runs import read_config
 
 ModelOptions = model_options()
@@ -47,10 +47,7 @@ def fit(
     out: Path = Path("runs"),
     checkpoint_every: Annotated[float | Literal["never"], Parameter(group=_KEEPING)] = 60.0,
     resume: Annotated[Path | None, Parameter(group=_KEEPING)] = None,
-    coordinator: Coordinator = None,
-    num_processes: NumProcesses = None,
-    process_id: ProcessId = None,
-    peer_timeout: PeerTimeout = 300.0,
+    launch: Launch = ALONE,
     shard_parameters: ShardParameters = False,
     model: Annotated[ModelOptions | None, Parameter(name="*")] = None,  # pyright: ignore[reportInvalidTypeForm]
     quiet: Quiet = False,
@@ -99,11 +96,7 @@ def fit(
         checkpoint_every: Seconds between two checkpoints.
         resume: Folder of a run to continue, as if it had never been interrupted. Its settings and data stay the same;
             only --max-epochs may differ.
-        coordinator: To train with several processes: host:port of process 0. All get the same command, with their own
-            --process-id. srun and mpirun need none of these options. See docs/scale.md.
-        num_processes: How many processes there are.
-        process_id: Which of them this is, from 0.
-        peer_timeout: Seconds to wait until all of them have started.
+        launch: How several processes are started.
         shard_parameters: Divide large weight matrices, and what the optimizer keeps for them, among all devices, for
             models that do not fit on one.
         model: The arguments of VAE.
@@ -126,12 +119,11 @@ def fit(
         "polarity": polarity,
         "drop_missing": drop_missing,
     }
-    launch = coordinator, num_processes, process_id
     if target is not None:
         own |= {"time": time, "sequence": sequence, "model": own_model}
         given = {name: value_of(value, name) for name, value in given.items()}
         task = _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)
-        is_first = start_together(*launch, peer_timeout, shard_parameters)
+        is_first = launch.start(shard_parameters)
         return task(Console(quiet or not is_first, json and is_first))
     if given.get("conditional"):
         raise InputError("--conditional: y cannot be given here. In Python: VAE(conditional=True).fit(X, y).")
@@ -161,7 +153,7 @@ def fit(
     every = None if checkpoint_every == "never" else checkpoint_every
     if every is not None:
         check_parameter("checkpoint_every", every, kind=float, low=0)
-    is_first = start_together(*launch, peer_timeout, shard_parameters)
+    is_first = launch.start(shard_parameters)
     console = Console(quiet or not is_first, json and is_first)
     options = {"keeping": Keeping(every, resume is not None), "own_model": own_model}
     raise SystemExit(learn(chosen, source, folder, command, console, **options))

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from aevb.cli.apply import Task, apply
+from aevb.cli.apply import Task, apply, console_of
 from aevb.cli.console import Console, InputError, Json, Quiet, whole
+from aevb.cli.together import ALONE, Launch
 
 Method = Annotated[
     Literal["hmc", "importance", "gibbs", "metropolis-within-gibbs"],
@@ -53,13 +54,15 @@ def inpaint(
     *,
     method: Method | None = None,
     output: Path | None = None,
+    launch: Launch = ALONE,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Fill in missing values (NaN, or empty cells of a .csv file) with their expectation given the rest of the row.
 
     Labels and names of picture files are written with the rows, as by `aevb encode`. In tables with columns of
-    different kinds, labels are filled in with the most probable one, and all columns of the file are written.
+    different kinds, labels are filled in with the most probable one, and all columns of the file are written. Files
+    larger than memory are filled in as `aevb encode` encodes them.
 
     Args:
         run: Folder of the run.
@@ -67,6 +70,7 @@ def inpaint(
         method: How z is sampled: hmc by default; tables with columns of different kinds always use importance.
         output: A .npy, .csv or .png file; by default filled_rows.npy in the run folder. For tables a .csv or .parquet
             file, by default filled_rows.csv.
+        launch: How several processes are started.
         quiet: Print only where the results are.
         json: Print one JSON object.
     """
@@ -80,7 +84,7 @@ def inpaint(
         return run.vae.impute(X)
 
     task = Task("filled_rows.npy", compute, bands=bands, is_raw=True, with_row_names=True, fills=True)
-    apply(run, data, task, output, Console(quiet, json))
+    apply(run, data, task, output, console_of(launch, quiet, json))
 
 
 def super_resolve(

@@ -7,6 +7,7 @@ from aevb.data.kinds import discrete_columns, sample_rows
 from aevb.data.run_data import RunData
 from aevb.explorer.active import active_latents
 from aevb.fitted import FittedModel, coding, likelihoods
+from aevb.fitted.divided import divided_log_likelihood
 from aevb.inference.baselines import fit_baselines, is_comparable
 from aevb.inference.diagnostics import THRESHOLD, posterior_collapse
 from aevb.inference.result import LogLikelihood
@@ -92,7 +93,12 @@ def lower_bound(model: FittedModel, rows: np.ndarray) -> dict:
 
 
 def log_likelihood(
-    model: FittedModel, rows: np.ndarray, method: str | None = None, num_samples: int = LIKELIHOOD_SAMPLES
+    model: FittedModel,
+    rows: np.ndarray,
+    method: str | None = None,
+    num_samples: int = LIKELIHOOD_SAMPLES,
+    *,
+    is_divided: bool = False,
 ) -> dict:
     """Return the average log p(x) of rows with its errors, and the gap to the bound of the same rows.
 
@@ -105,8 +111,10 @@ def log_likelihood(
             real vector. Measured on the 2-D model of `aevb demo` with 500 samples, "laplace" differs from
             quadrature by 0.002 nats on average and 0.02 per row; "importance" by 0.5 and 2.0.
         num_samples: Number of draws of z.
+        is_divided: Whether processes divide the rows among each other; all must call it then.
     """
-    return _described(model, rows, _estimate(model, rows, method, num_samples))
+    estimate = divided_log_likelihood if is_divided else likelihoods.log_likelihood
+    return _described(model, rows, _estimate(model, rows, method, num_samples, estimate))
 
 
 def in_bits(found: dict, num_columns: int) -> dict:
@@ -119,10 +127,12 @@ def in_bits(found: dict, num_columns: int) -> dict:
     return {"bits_per_dimension": float(-found["value"] / (num_columns * np.log(2))), "dimensions": num_columns}
 
 
-def _estimate(model, rows, method=None, num_samples=LIKELIHOOD_SAMPLES) -> LogLikelihood:
+def _estimate(
+    model, rows, method=None, num_samples=LIKELIHOOD_SAMPLES, estimate=likelihoods.log_likelihood
+) -> LogLikelihood:
     if method is None:
         method = "laplace" if has_real_support(model.generative.latent_distribution()) else "importance"
-    return likelihoods.log_likelihood(model, rows, method=method, num_samples=num_samples)
+    return estimate(model, rows, method=method, num_samples=num_samples)
 
 
 def _described(model, rows, estimate):
