@@ -29,8 +29,8 @@ def explore(
 
     Drag through the latent plane, draw something to see q(z|x) and the bound, erase a part to see it completed. Of a
     table, set some columns to see what the model expects of the others. Of sequences, move through time: observed and
-    expected values, forecasts, and the path of the states. The file needs no server and no network, so it can be shared
-    by mail.
+    expected values, forecasts, and the path of the states. Of a regressor, choose x and see p(y|x). The file needs no
+    server and no network, so it can be shared by mail.
 
     Args:
         run: Folder of the run.

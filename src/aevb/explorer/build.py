@@ -14,8 +14,10 @@ from aevb.data.series import SequenceData
 from aevb.explorer.arrays import pack
 from aevb.explorer.bundle import bundle
 from aevb.explorer.features import label_run_data, shown_model
+from aevb.explorer.given import is_regressor
 from aevb.explorer.model import check_explorable, describe, model_arrays
 from aevb.explorer.points import choose_points
+from aevb.explorer.predictions import prediction_contents
 from aevb.explorer.sequence_contents import sequence_contents
 from aevb.files import written_whole
 from aevb.fitted import fitted_model
@@ -55,6 +57,9 @@ def build_page(
         return _rendered("sequences", run_data.title, facts, arrays)
     check_explorable(model)
     if isinstance(run_data, LabelData):
+        if is_regressor(model):
+            facts, arrays = prediction_contents(model, run_data, name, max_rows)
+            return _rendered("predictions", run_data.title, facts, arrays)
         run_data = label_run_data(model, run_data)
     model = shown_model(model)
     points = choose_points(model, run_data, max_rows)
@@ -67,7 +72,11 @@ def build_page(
     return _rendered("main", run_data.dataset.title, facts, {**model_arrays(model), **points.arrays})
 
 
-_TEMPLATES = {"main": "explorer.html", "sequences": "sequences.html"}  # by the page's entry module
+_TEMPLATES = {
+    "main": "explorer.html",
+    "sequences": "sequences.html",
+    "predictions": "predictions.html",
+}  # by the page's entry module
 
 
 def _rendered(entry, title, facts, arrays):

@@ -1,11 +1,13 @@
 """What a page contains of a table besides the networks: features, families and units of its columns."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from aevb.fitted import FittedModel
-from aevb.models.column_families import Block, blocks_of
+from aevb.models.column import Column
+from aevb.models.column_families import blocks_of
 from aevb.models.table import feature_layout
 
 FACTS = ("family", "loc", "scale", "low", "high", "num_levels", "edges", "scores", "steps")
@@ -18,11 +20,23 @@ def describe_columns(model: FittedModel) -> dict[str, Any]:
         ``"columns"``, one entry per column of x in its order; ``"features"``, for each kind of feature its columns and
         levels; ``"has_missing"``, whether the encoder also sees which entries are observed.
     """
-    columns = model.format.model_columns
+    columns, shared = model.format.model_columns, model.point_generative.decoder.shared
+    layout = {kind: [list(pair) for pair in pairs] for kind, pairs in feature_layout(columns).items()}
+    described = column_facts(columns, shared)
+    return {"columns": described, "features": layout, "has_missing": model.format.encodes_missing}
+
+
+def column_facts(columns: Sequence[Column], all_shared: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a page needs of each column, in their order.
+
+    Args:
+        columns: The columns.
+        all_shared: The decoder's weights that do not depend on z, by the name of their block; empty if there is none.
+    """
     described: list[Any] = [None] * len(columns)
     start = 0
-    for block in blocks_of(columns):
-        shared = {name: np.asarray(raw) for name, raw in _shared(model, block).items()}
+    for block in blocks_of(tuple(columns)):
+        shared = {name: np.asarray(raw) for name, raw in all_shared.get(block.name, {}).items()}
         for number, (column, place) in enumerate(zip(block.columns, block.places, strict=True)):
             facts = column.describe() | {"scores": column.scores if column.kind.has_cells else []}
             facts["steps"] = column.single_values if column.kind.has_cells else []
@@ -31,12 +45,7 @@ def describe_columns(model: FittedModel) -> dict[str, Any]:
                 **_parameters(block, number, start, shared),
             }
         start += block.num_outputs
-    layout = {kind: [list(pair) for pair in pairs] for kind, pairs in feature_layout(columns).items()}
-    return {"columns": described, "features": layout, "has_missing": model.format.encodes_missing}
-
-
-def _shared(model, block: Block):
-    return model.point_generative.decoder.shared.get(block.name, {})
+    return described
 
 
 def _parameters(block, number, start, shared):

@@ -34,10 +34,19 @@ def describe_fields(model: FittedModel, rows: np.ndarray, names: Sequence[str] =
     """
     if not model.is_table:
         return [_plain_field(model, place, values, names) for place, values in enumerate(rows.T)]
-    columns = model.format.columns
-    fields = [_field(column, values) for column, values in zip(columns, rows.T, strict=False)]
-    places = {column.name: place for place, column in enumerate(columns)}
-    for name in model.format.modeled:
+    return table_fields(model.format, rows)
+
+
+def table_fields(format: Any, rows: np.ndarray) -> list[dict[str, Any]]:
+    """Return the same for the columns of a table.
+
+    Args:
+        format: The format of the table, :class:`aevb.data.frames.TableFormat`.
+        rows: (n, D), stored numbers.
+    """
+    fields = [_field(column, values) for column, values in zip(format.columns, rows.T, strict=False)]
+    places = {column.name: place for place, column in enumerate(format.columns)}
+    for name in format.modeled:
         fields.append(_levels(f"{name} is missing", ("no", "yes")) | {"about": places[name]})
     return fields
 

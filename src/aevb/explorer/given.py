@@ -4,30 +4,23 @@ from typing import Any
 
 import numpy as np
 
+from aevb.data.label_data import REGRESSOR, kind_of_labels
+from aevb.explorer.columns import column_facts
 from aevb.fitted import FittedModel, labels
 from aevb.models import Datapoint
 from aevb.models.table import feature_layout
 
-PLAIN = ("numbers", "counts", "binary", "categories", "orders")  # features that page/given.js computes of y
-FACTS = ("family", "loc", "scale", "low", "high", "num_levels")
-
 
 def why_not(model: FittedModel) -> str | None:
     """Return why the page cannot condition this model on y; None if it can, or if there is no y."""
-    if model.given is None:
-        return None
-    if model.arguments.option("conditional_prior", None) is not None:
-        return (
-            "this model predicts targets, for which there is no interactive page. Its report shows predictions and "
-            "whether their intervals can be believed; predict_interval(X), or aevb predict RUN new.csv, gives those of "
-            "new rows, and sample(X, 100) draws from p(y|x)"
-        )
-    if model.given.encodes_missing:
+    if model.given is not None and model.given.encodes_missing and not is_regressor(model):
         return "y has missing entries, which the page cannot set"
-    layout = feature_layout(model.given.model_columns)
-    if any(pairs for kind, pairs in layout.items() if kind not in PLAIN):
-        return "y has a column of a kind that the page cannot set"
     return None
+
+
+def is_regressor(model: FittedModel) -> bool:
+    """Whether this is a model of targets y given x."""
+    return kind_of_labels(model) == REGRESSOR
 
 
 def describe_given(model: FittedModel) -> dict[str, Any] | None:
@@ -39,25 +32,34 @@ def describe_given(model: FittedModel) -> dict[str, Any] | None:
     """
     if model.given is None:
         return None
+    all_facts = column_facts(model.given.model_columns, {})
     columns = [
         {
-            "name": str(column.name),
+            "name": name_of(model.given, place),
             "levels": [str(level) for level in column.levels] or (["no", "yes"] if _is_binary(column) else None),
-            **{name: column.column.describe()[name] for name in FACTS},
+            **facts,
         }
-        for column in model.given.columns
+        for place, (column, facts) in enumerate(zip(model.given.columns, all_facts, strict=True))
     ]
     layout = feature_layout(model.given.model_columns)
     return {
         "columns": columns,
-        "features": {kind: [list(pair) for pair in layout[kind]] for kind in PLAIN},
-        "has_missing": False,
+        "features": {kind: [list(pair) for pair in pairs] for kind, pairs in layout.items()},
+        "has_missing": model.given.encodes_missing,
         "is_classifier": is_classifier(model),
     }
 
 
+def name_of(format: Any, place: int) -> str:
+    """Return the name of a column of y; those of an array have none."""
+    if format.container != "numpy":
+        return str(format.columns[place].name)
+    return "y" if len(format.columns) == 1 else f"y{place + 1}"
+
+
 def _is_binary(column):
-    return not (column.column.kind.is_standardized or column.column.kind.is_count)
+    kind = column.column.kind
+    return not (kind.is_standardized or kind.is_count or kind.has_cells)
 
 
 def is_classifier(model: FittedModel) -> bool:

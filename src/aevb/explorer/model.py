@@ -8,7 +8,7 @@ from numpyro.distributions import Distribution, Normal
 from aevb.explorer.arrays import as_half
 from aevb.explorer.columns import describe_columns
 from aevb.explorer.features import shown_model
-from aevb.explorer.given import describe_given, why_not
+from aevb.explorer.given import describe_given, is_regressor, why_not
 from aevb.explorer.stacked import codes_read
 from aevb.fitted import FittedModel
 from aevb.models import LIKELIHOODS, TABLE, named_leaves, split
@@ -43,6 +43,8 @@ def check_explorable(model: FittedModel) -> None:
             f"this model has network={model.arguments.network!r}, but the browser can only run "
             f"{', '.join(map(repr, _NETWORKS))}."
         )
+    if is_regressor(model):
+        return  # a table of targets, of which the page needs no encoder
     if model.likelihood not in PAGE_LIKELIHOODS and not LIKELIHOODS[model.likelihood].counts:
         raise NotExplorableError(
             f"this model has likelihood={model.likelihood!r}, but the browser can only run "

@@ -8,8 +8,8 @@ from aevb.files import written_whole
 
 _LINE = re.compile(r"<!-- explorer -->.*?<!-- /explorer -->", re.DOTALL)
 _LINK = (
-    '<p class="note"><a href="explorer.html">Explore this latent space interactively</a>: drag through it, draw '
-    "something or set some columns of a table, and see what the model makes of it; of sequences, move through time.</p>"
+    '<p class="note"><a href="explorer.html">Explore this model interactively</a>: drag through its latent space, '
+    "draw something or set some columns, and see what the model makes of it; of sequences, move through time.</p>"
 )
 
 

@@ -189,7 +189,7 @@ function menu(field, { set, release }) {
  * @param {number} share
  * @param {string} kind
  */
-function bar(label, share, kind = "") {
+export function bar(label, share, kind = "") {
   const fill = make("i", { class: "fill" });
   fill.style.width = `${100 * share}%`;
   return make("div", { class: `level ${kind}` }, [

@@ -1,6 +1,6 @@
 // The columns of a table as the reader sees them: in the user's units, with names, labels and dates.
 
-/** @typedef {import("./model.js").AnyModel} AnyModel */
+/** @typedef {import("./model.js").AnyModel | import("./table_model.js").Columns} AnyModel */
 /** @typedef {import("./prediction.js").Expected} Expected */
 /**
  * @typedef {object} FieldFacts

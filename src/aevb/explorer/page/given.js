@@ -42,9 +42,10 @@ export class Given {
   /**
    * Condition the networks of the model on y.
    * @param {Float32Array} y (D',), stored numbers
+   * @param {Uint8Array | null} [missing] (D',)
    */
-  use(y) {
-    const features = featuresOf(this.facts, y, null);
+  use(y, missing = null) {
+    const features = featuresOf(this.facts, y, missing);
     const { levels } = this.model;
     if (levels.codes) {
       // Of M1+M2, only the networks between the two levels read y.

@@ -60,7 +60,46 @@ export function featuresOf(table, x, missing) {
 
 const FARTHEST = 100; // standard deviations, or positions beyond the last cell
 
-export class TableModel {
+/** Columns and their units. */
+export class Columns {
+  /** @param {{ columns: ColumnFacts[] }} table */
+  constructor(table) {
+    this.table = table;
+    this.families = table.columns.map(({ family }) => {
+      if (!(family in COLUMN_FAMILIES)) throw new Error(`an unknown family of columns: ${family}`);
+      return COLUMN_FAMILIES[family];
+    });
+  }
+
+  /**
+   * @param {number} u stored number of a column
+   * @param {number} i
+   */
+  toUnits(u, i) {
+    return this.families[i].units.to(u, this.table.columns[i]);
+  }
+
+  /**
+   * The allowed stored number for a number in the user's units.
+   * @param {number} x
+   * @param {number} i
+   */
+  fromUnits(x, i) {
+    return this.families[i].units.from(x, this.table.columns[i]);
+  }
+
+  /**
+   * An untrusted stored number, made one that the family allows.
+   * @param {number} u
+   * @param {number} i
+   */
+  validNumber(u, i) {
+    const isCount = this.families[i].units === COLUMN_FAMILIES.poisson.units;
+    return isCount ? this.fromUnits(u, i) : Math.min(Math.max(u, -FARTHEST), FARTHEST + this.table.columns[i].num_levels);
+  }
+}
+
+export class TableModel extends Columns {
   isBernoulli = false;
   inUnitInterval = false;
   units = null;
@@ -71,6 +110,7 @@ export class TableModel {
    * @param {Map<string, NamedArray>} arrays
    */
   constructor(description, table, arrays) {
+    super(table);
     const decoder = findAny(arrays, "decoder", description);
     if (!decoder) throw new Error("the page does not contain a decoder");
     this.latentDim = description.latent_dim;
@@ -81,10 +121,6 @@ export class TableModel {
     this.table = table;
     /** Whether the encoder gives q(z | observed entries). */
     this.encodesMissing = table.has_missing;
-    this.families = table.columns.map(({ family }) => {
-      if (!(family in COLUMN_FAMILIES)) throw new Error(`an unknown family of columns: ${family}`);
-      return COLUMN_FAMILIES[family];
-    });
   }
 
   /**
@@ -213,32 +249,5 @@ export class TableModel {
    */
   corrupt(x, _level, _random) {
     return x;
-  }
-
-  /**
-   * @param {number} u stored number of a column
-   * @param {number} i
-   */
-  toUnits(u, i) {
-    return this.families[i].units.to(u, this.table.columns[i]);
-  }
-
-  /**
-   * The allowed stored number for a number in the user's units.
-   * @param {number} x
-   * @param {number} i
-   */
-  fromUnits(x, i) {
-    return this.families[i].units.from(x, this.table.columns[i]);
-  }
-
-  /**
-   * An untrusted stored number, made one that the family allows.
-   * @param {number} u
-   * @param {number} i
-   */
-  validNumber(u, i) {
-    const isCount = this.families[i].units === COLUMN_FAMILIES.poisson.units;
-    return isCount ? this.fromUnits(u, i) : Math.min(Math.max(u, -FARTHEST), FARTHEST + this.table.columns[i].num_levels);
   }
 }
