@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from aevb.cli.fit import fit
+from aevb.cli.together import Launch
 
 PAGE = Path(__file__).parents[2] / "docs" / "kubernetes.yaml"
 
@@ -30,5 +31,5 @@ def test_the_parts_of_the_manifest_fit_together():
     assert options["--coordinator"].partition(":")[0] == f"{name}-0.{pod['subdomain']}"
     assert options["--num-processes"] == str(spec["completions"])
     assert options["--process-id"] == "$JOB_COMPLETION_INDEX"
-    known = inspect.signature(fit).parameters
+    known = {*inspect.signature(fit).parameters, *inspect.signature(Launch).parameters}
     assert all(word[2:].replace("-", "_") in known for word in words if word.startswith("--"))
