@@ -39,7 +39,7 @@ def small(**options):
 
 @each_family_but(*set(POSTERIORS) - {"flow"})
 def test_it_learns_digits_and_is_restored_from_a_file(name, tmp_path):
-    vae = small(posterior=name).fit(X)
+    vae = small(posterior=name, init="glorot").fit(X)  # the default start is the mean, close to what four epochs reach
     bounds = [row["lower_bound"] for row in vae.history_]
     assert bounds == sorted(bounds)
     assert bounds[-1] > bounds[0] + 3

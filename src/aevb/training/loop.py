@@ -98,7 +98,7 @@ class Run:
         """Return the bound of the held-out rows, with all parameters in this process."""
         assert self._judge is not None
         state = self.now.state
-        return self._judge(state._replace(parameters=whole_state(state.parameters)))
+        return self._judge(state._replace(parameters=whole_state(state.parameters), average=whole_state(state.average)))
 
     def to_its_end(self) -> Ending:
         """Train until the data, the patience, the user or a failure ends the run.

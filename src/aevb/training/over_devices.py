@@ -105,7 +105,7 @@ def called(program: Callable, *arguments: Any, learner: Any, plan: Any) -> Any:
 
 def whole(source: Source) -> Source:
     """Return the rows of all processes, if a source has only some of them; all processes must call it."""
-    rows = source.rows
+    rows = getattr(source, "rows", None)  # records of any structure have none
     return Source(rows.gathered(), source.conversion) if isinstance(rows, DividedRows) else source
 
 
