@@ -1,0 +1,117 @@
+"""Numbers in the documentation are those that experiments stored: docs/reproduction/*.json.
+
+Each row of an experiment's own summary has a line, or a paragraph, with all of its numbers in the page that tells of
+it. Words may differ, numbers may not.
+"""
+
+import importlib
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "docs" / "reproduction"
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*\.\d+")
+PAGES = {  # the module that summarizes an experiment, and the page that tells of it
+    "anomalies": "docs/reproduction.md",
+    "imputation": "docs/reproduction.md",
+    "miwae": "docs/reproduction.md",
+    "synthetic": "docs/reproduction.md",
+}
+TABLES = {  # tables that show some of the numbers, with fewer digits: their page, and how their headers begin
+    "semi_supervised": ("docs/tasks/labels.md", "| labels |"),
+    "forecasts": ("docs/tasks/sequences.md", "| series | CRPS |"),
+}
+
+
+def stored(name):
+    return json.loads((RESULTS / f"{name.replace('_', '-')}.json").read_text(encoding="utf-8"))
+
+
+def summary_of(name) -> str:
+    return importlib.import_module(f"aevb.experiments.{name}").summary(stored(name)["results"])
+
+
+def numbers(line) -> Counter:
+    """Return the decimal numbers of a line; 1.030 and 1.03 are the same."""
+    return Counter(float(found.replace(",", "")) for found in NUMBER.findall(line.replace("−", "-")))
+
+
+def lines_of(page) -> list[Counter]:
+    """Return the numbers of each line of a table and of each paragraph."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    paragraphs = re.split(r"\n\s*\n|\n(?=[|-])", text)
+    return [numbers(paragraph) for paragraph in paragraphs]
+
+
+def untold(summary, page) -> list[str]:
+    """Return the rows of a summary of which the page does not have all numbers together."""
+    lines = lines_of(page)
+    return [row for row in summary.splitlines() if not any(numbers(row) <= line for line in lines)]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_have_the_numbers_of_the_experiments(name):
+    assert untold(summary_of(name), PAGES[name]) == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_round_the_numbers_of_the_experiments(name):
+    page, header = TABLES[name]
+    known = list(numbers(summary_of(name)))
+    tables = [part for part in (ROOT / page).read_text(encoding="utf-8").split("\n\n") if part.startswith(header)]
+    shown = [text for table in tables for text in NUMBER.findall(table.replace("−", "-"))]
+    assert len(shown) > 10
+    assert [text for text in shown if not any(rounds(text, number) for number in known)] == []
+
+
+def rounds(text, number) -> bool:
+    """Return whether a number is written as this text if it is rounded."""
+    digits = len(text.partition(".")[2])
+    return abs(float(text) - number) <= 0.5000001 * 10.0**-digits
+
+
+def test_the_claims_have_the_numbers_that_were_measured():
+    claims = importlib.import_module("aevb.experiments.claims")
+    assert untold(claims.table(stored("claims")["claims"]), "docs/reproduction.md") == []
+
+
+CURVES = {  # tables of curves: the figure, and the setting that is in the first column beside the learner
+    "| learner, J | step size |": ("figure-2", "mnist", "latent_dim"),
+    "| learner, J | step | 0.1M | 0.4M | 0.8M | 1.6M | 3.2M |": ("figure-2", "frey-faces", "latent_dim"),
+    "| learner, N | step |": ("figure-3", "mnist", "num_train"),
+}
+
+
+@pytest.mark.parametrize("header", CURVES)
+def test_tables_of_curves_have_the_stored_points(header):
+    """Test data first; training data in parentheses are compared in figure 3, whose others are of another program."""
+    figure, data, setting = CURVES[header]
+    curves = {
+        (curve["settings"]["learner"], curve["settings"][setting]): curve
+        for curve in stored(figure)["curves"]
+        if curve["settings"]["data"] == data
+    }
+    text = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8").replace("−", "-")
+    (table,) = (part for part in text.split("\n\n") if part.startswith(header))
+    names, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines())
+    num_compared = 0
+    for name, step_size, *cells in rows:
+        learner, _, number = name.partition(", ")
+        curve = curves[learner, int(number.replace(",", ""))]
+        assert float(step_size) == curve["step_size"]
+        for column, cell in zip(names[2:], cells, strict=True):
+            millions = [float(found) for found in re.findall(r"([\d.]+)M", column)]
+            near = [p for p in curve["points"] if any(abs(p["samples"] / 1e6 - m) < 0.02 * m for m in millions)]
+            parts = ["train"] if column.startswith("training") else ["test", "train"][: 1 + (figure == "figure-3")]
+            for part, shown in zip(parts, NUMBER.findall(cell), strict=False):
+                assert rounds(shown, near[0][part]["mean"]), (name, column, cell)
+                num_compared += 1
+    assert num_compared >= 40
+
+
+def test_a_wrong_number_is_noticed():
+    assert untold("| Wine | normal | 0.899 | 0.851 |", "docs/reproduction.md")
