@@ -30,21 +30,21 @@ export function drawDensity(canvas, field, { mean, quantiles, density }, actual)
   const heights = values.map((value) => density(field.stored(value)));
   const most = Math.max(...heights) || 1;
   const up = (/** @type {number} */ value) => height - BOTTOM - (value / most) * (height - BOTTOM - TOP);
+  const half = isCount ? across(0.5) - across(0) : 0; // the width of a bar on each side
   const [q05, q25, , q75, q95] = quantiles.map((u) => across(field.shown(u)));
   const trace = () => {
     drawing.beginPath();
-    drawing.moveTo(across(values[0]), up(0));
+    drawing.moveTo(across(values[0]) - half, up(0));
     values.forEach((value, k) => {
-      const half = isCount ? across(value + 0.5) - across(value) : 0;
       if (isCount) drawing.lineTo(across(value) - half, up(heights[k]));
       drawing.lineTo(across(value) + half, up(heights[k]));
     });
-    drawing.lineTo(across(values[values.length - 1]), up(0));
+    drawing.lineTo(across(values[values.length - 1]) + half, up(0));
   };
   for (const [from, to, alpha] of [
     [0, width, 0.1],
-    [q05, q95, 0.16],
-    [q25, q75, 0.26],
+    [q05 - half, q95 + half, 0.16],
+    [q25 - half, q75 + half, 0.26],
   ]) {
     drawing.save();
     drawing.beginPath();
