@@ -176,6 +176,7 @@ def test_rows_of_pictures_hold_a_level(visit, page):
     opened = visit(page[0])
     z = opened.vector("z")
     for name, start, number in (("z₃ held", 7, 5), ("z₂ held", 4, 8)):
+        opened.page.locator("#held-rows[aria-busy=false]").wait_for()  # they follow z with a delay
         row = opened.page.get_by_role("group", name=name, exact=True).get_by_role("button")
         assert row.count() == 13
         row.nth(number).click()

@@ -105,9 +105,11 @@ class Held {
 
   /** With a delay: while z is being dragged, only the output follows immediately. */
   scheduleShow() {
+    find("held-rows").setAttribute("aria-busy", "true");
     this.timer ??= window.setTimeout(() => {
       this.timer = undefined;
       this.show();
+      find("held-rows").setAttribute("aria-busy", "false");
     }, 120);
   }
 
