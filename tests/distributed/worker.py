@@ -57,6 +57,16 @@ def sequence(**options):
     return aevb.SequenceVAE(latent_dim=2, batch_size=10, max_epochs=2, **quick).fit(sequences, **options)
 
 
+def remote(**options):
+    """Shards at a URL."""
+    import aevb
+    from aevb.data import remote, training_data
+
+    training_data.IN_MEMORY_BYTES, remote.PAUSE, remote.SECONDS = 1000, 0.1, 2
+    quick = {**QUICK, "optimizer": "sgd"}
+    return aevb.VAE(latent_dim=2, batch_size=50, max_epochs=1, **quick).fit(os.environ["URL"], **options)
+
+
 def large(**options):
     """Weights of 64 x 256 and 256 x 256, which are divided among devices with SHARD=1."""
     import aevb
@@ -118,7 +128,7 @@ def files(**options):
         yield vae.fit(folder / name, **options)
 
 
-_MODELS = dense, decisions, table, sequence, windows, variants, images, files, large, labels
+_MODELS = dense, decisions, table, sequence, windows, variants, images, files, remote, large, labels
 MODELS = {model.__name__: model for model in _MODELS}
 
 

@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, final
 from urllib.parse import parse_qsl, urlsplit
@@ -23,7 +24,7 @@ from aevb.files import written_whole
 BLOCK = 2**22  # bytes read at once
 HEAD_BYTES = 2**16  # read at once of a file of which only the beginning or end is needed
 ATTEMPTS, PAUSE = 3, 1.0  # for each file, and seconds between the first two
-SECONDS = 30  # without a byte, over HTTP
+SECONDS = 30  # without a byte, over HTTP and from S3
 _SECRETS = re.compile(r"signature|token|sig$|secret|password|credential|accesskey|access_key|api_?key", re.IGNORECASE)
 _VERSIONS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "generation", "updated")
 
@@ -104,8 +105,12 @@ class Shard:
 
     def head(self, read: Callable[[Any], T]) -> T:
         """Return what a function reads from the file itself, which is not copied."""
-        with named(self.url), self.system.open(self.place, "rb", block_size=HEAD_BYTES) as file:
-            return read(file)
+
+        def attempt():
+            with named(self.url), self.system.open(self.place, "rb", block_size=HEAD_BYTES) as file:
+                return read(file)
+
+        return _tried(attempt)
 
 
 def shards_at(url: str) -> list[Shard]:
@@ -141,6 +146,8 @@ def _opened(url):
 
             times = {"total": None, "sock_connect": SECONDS, "sock_read": SECONDS}
             options["client_kwargs"] = {"timeout": aiohttp.ClientTimeout(**times)}
+    elif url.startswith("s3"):
+        options["config_kwargs"] = {"connect_timeout": SECONDS, "read_timeout": SECONDS}
     with named(url):
         return fsspec.core.url_to_fs(url, **options)
 
@@ -182,18 +189,23 @@ def _copy(shard, folder, report):
         known = json.loads(about.read_text())
         if known["version"] == version and known["sha256"] == _sha256(target):
             return
-    found = ""
-    for attempt in range(ATTEMPTS):
-        try:
-            with named(where), written_whole(target) as scratch:
-                found = _receive(shard, scratch, version["size"], lambda size: report(name, size, 0))
-            break
-        except DataFileError:
-            if attempt + 1 == ATTEMPTS:
-                raise
-            time.sleep(PAUSE * 2**attempt)
+
+    def attempt():
+        with named(where), written_whole(target) as scratch:
+            return _receive(shard, scratch, version["size"], lambda size: report(name, size, 0))
+
+    found = _tried(attempt)
     with written_whole(about) as scratch:
         scratch.write_text(json.dumps({"version": version, "sha256": found}))
+
+
+def _tried(attempt):
+    """Return what a function returns, which is called again if it fails, after a pause."""
+    for number in range(1, ATTEMPTS):
+        with suppress(DataFileError):
+            return attempt()
+        time.sleep(PAUSE * 2 ** (number - 1))
+    return attempt()
 
 
 def _receive(shard, scratch, size, report):

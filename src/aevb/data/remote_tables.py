@@ -16,7 +16,7 @@ import numpy as np
 from aevb.data.parquet_file import parquet_table
 from aevb.data.remote import Shard, is_url, nearby, shards_at
 from aevb.data.table import Table
-from aevb.data.tables import FORMATS, check_alike, ending_of, memmap_table, open_tables
+from aevb.data.tables import FORMATS, DataFileError, check_alike, ending_of, memmap_table, open_tables
 from aevb.parallel import group
 
 
@@ -65,7 +65,11 @@ _HEADS = {".npy": _of_npy, ".parquet": lambda file, name: parquet_table(name, fi
 def _table(shard: Shard, facts: dict[str, Any]) -> Table:
     @cache
     def here():
-        return FORMATS[ending_of(Path(shard.name))](shard.copied())
+        path = shard.copied()
+        try:
+            return FORMATS[ending_of(path)](path)
+        except DataFileError as error:
+            raise DataFileError(f"{shard.url}: {error}") from error
 
     def read(start, stop, size):
         return here().read(start, stop, size)

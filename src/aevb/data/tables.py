@@ -113,10 +113,12 @@ def memmap_table(X: np.ndarray, name: str) -> Table:
     is_private = getattr(X, "mode", "c") == "c"  # changes exist only in these pages
 
     def read(start, stop, size):
-        for first in range(start, stop, size):
-            yield convert(np.asarray(X[first : min(first + size, stop)]))
-        if not is_private and hasattr(mmap, "MADV_DONTNEED"):
-            X._mmap.madvise(mmap.MADV_DONTNEED)  # pyright: ignore[reportAttributeAccessIssue]
+        try:
+            for first in range(start, stop, size):
+                yield convert(np.asarray(X[first : min(first + size, stop)]))
+        finally:  # also if it is not read to the end
+            if not is_private and hasattr(mmap, "MADV_DONTNEED"):
+                X._mmap.madvise(mmap.MADV_DONTNEED)  # pyright: ignore[reportAttributeAccessIssue]
 
     num_rows, num_columns = X.shape
     return Table(name, num_rows, num_columns, dtype, read, image_shape=shape)
