@@ -5,10 +5,14 @@ import json
 import tomllib
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from aevb import load
 from aevb.cli import run
+from aevb.data.data_settings import DataSettings
+from aevb.data.run_data import prepare
+from aevb.data.series import time_column
 
 pytestmark = pytest.mark.thorough
 OPTIONS = ["--latent-dim", "2", "--hidden", "linear", "--max-epochs", "2", "--optimizer", "sgd"]
@@ -169,3 +173,27 @@ def test_other_runs_are_not_forecast(tmp_path, capsys):
     assert "not a run of sequences" in capsys.readouterr().err
     assert run(["fit", "digits", "--transition", "linear"]) == 2
     assert "--transition: VAE has no such argument. It is for sequences" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"when": ["2024-01-01", "2024-01-02", "2024-01-04"], "x": [1.5, 2.5, 0.5]}, "when"),
+        ({"Year": [1900, 1901, 1902], "x": [1.5, 2.5, 0.5]}, "Year"),
+        ({"x": [1.5, 2.5, 3.5], "y": [1.5, 2.5, 0.5]}, None),  # numbers that happen to rise
+        ({"when": ["2024-01-01", "2024-01-04", "2024-01-02"], "x": [1.5, 2.5, 0.5]}, None),
+        ({"time": ["early", "noon", "late"], "x": [1.5, 2.5, 0.5]}, None),
+        ({"time": [1.0, np.nan, 3.0], "x": [1.5, 2.5, 0.5]}, None),
+    ],
+)
+def test_times_that_rise_are_recognized(columns, expected, tmp_path):
+    pd.DataFrame(columns).to_csv(tmp_path / "rows.csv", index=False)
+    data = prepare(DataSettings(str(tmp_path / "rows.csv"), test_fraction=0.4))
+    assert time_column(data.dataset) == expected
+
+
+def test_rows_in_the_order_of_time_get_a_hint(tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"t": np.arange(30), "x": np.sin(np.arange(30))}).to_csv(path, index=False)
+    assert run(["fit", str(path), "--max-epochs", "1", "--hidden", "4", "--out", str(tmp_path)]) == 0
+    assert f"aevb fit {path} --time t" in capsys.readouterr().out

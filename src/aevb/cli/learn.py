@@ -74,6 +74,8 @@ def learn(
     with waiting("Loading JAX and the data"), console.notes():
         import aevb
         from aevb.cli.data import load_data
+        from aevb.data.data_settings import DataSettings
+        from aevb.data.series import time_column
         from aevb.networks import IMAGE_NETWORKS
         from aevb.parallel import group
         from aevb.training.checkpoint import keep_last, locked, samples_saved
@@ -81,6 +83,7 @@ def learn(
         vae = getattr(aevb, data.estimator)(**model, progress=console.shows_progress)
         vae._check_parameters()
         run_data = load_data(data, vae.likelihood)
+        time_name = time_column(run_data.dataset) if isinstance(data, DataSettings) else None
         if getattr(vae, "network", None) in IMAGE_NETWORKS:
             vae.set_params(image_shape=run_data.dataset.image_shape)
         told = {"command": command, "columns": list(run_data.columns)}
@@ -88,6 +91,11 @@ def learn(
             told |= {"own_model": OWN_MODEL, "data_dim": run_data.dataset.rows.shape[1]}
             vae.set_params(**own_parts(own_model, told["data_dim"], vae.latent_dim))
     console.say(run_data.summary)
+    if time_name is not None:
+        console.say(
+            f"{time_name} rises from row to row, as in a time series, but this model takes rows as independent.\n"
+            f"For a model of the series: {shell('aevb', 'fit', data.source, '--time', time_name)}"
+        )
     if not group().is_first:
         return _follow(vae, run_data, output, checkpoint_every)
     num_seen = samples_saved(output / CHECKPOINTS) if resumes else 0

@@ -10,9 +10,10 @@ import numpy as np
 
 from aevb.arguments import check_parameter
 from aevb.data.data_settings import settings_from
+from aevb.data.datasets import Dataset
 from aevb.data.frames import read_frame
 from aevb.data.frames.cells import DATE, read_cells
-from aevb.data.frames.containers import open_frame, series_of
+from aevb.data.frames.containers import is_frame, open_frame, series_of
 from aevb.data.frames.parts import without_columns
 from aevb.data.own import WITH_LABEL_COLUMNS
 from aevb.data.sequence_format import Encoded
@@ -72,6 +73,25 @@ class SequenceData:
     names: tuple[str, ...]  # of the latter
     times: tuple[Sequence[str], ...] | None = None  # when each of their steps was, as text
     is_held_out: bool = True  # whether they were not used for training
+
+
+_TIMES = {"t", "time", "date", "datetime", "timestamp", "day", "week", "month", "year"}  # names of columns of numbers
+
+
+def time_column(dataset: Dataset) -> str | None:
+    """Return the column of times that rise from row to row, as those of a series do; None if there is none."""
+    if dataset.columns is None:
+        return None
+    if is_frame(dataset.rows):
+        cells = [read_cells(series, name) for name, series in series_of(open_frame(dataset.rows)).items()]
+        columns = {str(one.name): one.values for one in cells if one.group == DATE or str(one.name).lower() in _TIMES}
+    else:
+        columns = {name: dataset.rows[:, j] for j, name in enumerate(dataset.columns) if name.lower() in _TIMES}
+    return next((name for name, values in columns.items() if len(values) > 2 and _rises(values)), None)
+
+
+def _rises(values):
+    return values.dtype != object and bool(np.all(values[1:] > values[:-1]))
 
 
 class SeriesFile(NamedTuple):
