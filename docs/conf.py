@@ -1,6 +1,9 @@
 import importlib.util
 from pathlib import Path
 
+from docutils import nodes
+from latex2mathml.converter import convert
+
 from aevb import __version__
 
 project = "aevb"
@@ -15,12 +18,15 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "reproduction/gradients.md"]  # the second is a part of another page
+templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "aevb"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_js_files = ["accessible.js"]
+html_theme_options = {"top_of_page_buttons": []}
+html_math_renderer = "mathml"
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -44,3 +50,16 @@ html_extra_path = ["_build/extra"]
 
 # Links to JAX, NumPyro, scikit-learn and others, without their inventories: a build needs no network.
 intersphinx_mapping = _tool("inventories").write(_here / "_build" / "inventories")
+
+
+def _formula(display):
+    def visit(self, node):
+        self.body.append(convert(node.astext(), display=display))
+        raise nodes.SkipNode
+
+    return visit
+
+
+def setup(app):
+    """Write formulas as MathML, which browsers draw and read aloud themselves, without a script from elsewhere."""
+    app.add_html_math_renderer("mathml", (_formula("inline"), None), (_formula("block"), None))

@@ -1,7 +1,9 @@
 """Functions of a model, compiled once for all models of the same structure; and what a program contains."""
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial, wraps
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -31,6 +33,19 @@ def compiled(*static: str) -> Callable[[Callable], Callable]:
         return call
 
     return decorate
+
+
+def make_room() -> None:
+    """Forget all compiled programs if they occupy half of the memory mappings that Linux allows a process.
+
+    A fit of a table compiles for some 900 of 65,530 mappings. JAX keeps the programs, and after 70 fits, as in a search
+    over parameters, LLVM has no memory for the next one and the process crashes.
+    """
+    with suppress(OSError):
+        limit = int(Path("/proc/sys/vm/max_map_count").read_text())
+        with open("/proc/self/maps", "rb") as mappings:
+            if sum(1 for _ in mappings) > limit // 2:
+                jax.clear_caches()
 
 
 def contains(program: Any, operations: Collection[str]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from aevb.arguments import check_parameter
 from aevb.inference.fitted import FittedPosterior
 from aevb.models import POSTERIOR_FAMILIES, describe
+from aevb.models.compilation import make_room
 from aevb.posterior.description import FAMILIES, check_data, read_local, read_model, read_posterior
 from aevb.posterior.direct import Problem, fit_directly
 from aevb.posterior.optimization import Optimization
@@ -95,6 +96,7 @@ def fit_posterior(
     """
     how = Optimization(**optimization)
     how.check()
+    make_room()
     if refine is not None:
         check_parameter("refine", refine, choices=("hmc",))
     given = read_model(log_joint, variables, data)

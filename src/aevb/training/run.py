@@ -12,6 +12,7 @@ from jax import Array
 
 from aevb import __version__
 from aevb.arrays import checksum
+from aevb.models.compilation import make_room
 from aevb.models.parameters import named_leaves
 from aevb.parallel import group
 from aevb.training.budget import Patience
@@ -90,6 +91,7 @@ def train_on(
     """
     rule = patience if isinstance(patience, Patience) else Patience(patience)
     watched = Watching(**watching)
+    make_room()
     facts = partial(facts_of, learner, state, feed, key, (max_epochs, rule))
     with nullcontext() if checkpoints is None else checkpoints.locked(), group().training():
         group().verify(facts)

@@ -117,7 +117,7 @@ def reproduce_claims(
 
 def table(rows: list[dict]) -> str:
     """Return the claims as a Markdown table."""
-    lines = ["| | the paper | verdict | what was measured |", "| --- | --- | --- | --- |"]
+    lines = ["| claim | the paper | verdict | what was measured |", "| --- | --- | --- | --- |"]
     for row in rows:
         statement = f"{row['statement']} ({row['place']})"
         lines.append(f"| {row['claim']} | {statement} | **{row['verdict']}** | {row['how']}: {row['because']} |")

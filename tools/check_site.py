@@ -1,0 +1,83 @@
+"""Open each page of the built documentation in a browser and list what is wrong with it.
+
+Errors of the console, links that lead nowhere, pictures without a description, pages without a heading or wider than a
+phone and, with the path of axe-core's `axe.min.js`, all of axe's rules. Needs
+`make docs` and Chromium:
+
+    npm install --prefix .cache/axe axe-core
+    .venv/bin/python tools/check_site.py .cache/axe/node_modules/axe-core/axe.min.js
+"""
+
+import collections
+import shutil
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+from playwright.sync_api import sync_playwright
+
+SITE = Path(__file__).parent.parent / "docs" / "_build" / "html"
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+FACTS = """() => ({
+  ids: [...document.querySelectorAll("[id], a[name]")].map((e) => e.id || e.name),
+  links: [...document.querySelectorAll("a[href]")].map((e) => e.href),
+  headings: document.querySelectorAll("h1").length,
+  undescribed: [...document.images].filter((e) => !e.hasAttribute("alt")).map((e) => e.src),
+})"""
+AXE = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
+  .map((v) => [v.id, v.impact, v.nodes.length, v.nodes[0].html.slice(0, 120)])"""
+
+
+def main(axe: str | None = None) -> int:
+    """Check all pages; return the number of problems."""
+    problems: list[tuple[str, str]] = []
+    pages = sorted(SITE.rglob("*.html"))
+    known: dict[Path, set[str]] = {}
+    links: list[tuple[Path, str]] = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"))
+        page = browser.new_page(viewport=DESK)
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.route("http*://**", lambda route: route.abort())  # what a page needs must be part of the site
+        for path in pages:
+            name = str(path.relative_to(SITE))
+            said.clear()
+            page.set_viewport_size(DESK)
+            page.goto(path.as_uri())
+            facts = page.evaluate(FACTS)
+            known[path] = set(facts["ids"])
+            links += [(path, link) for link in facts["links"]]
+            problems += [(name, f"console: {text}") for text in said]
+            problems += [(name, f"no alt text: {source}") for source in facts["undescribed"]]
+            if facts["headings"] != 1:
+                problems.append((name, f"{facts['headings']} headings of the first level"))
+            for colours in ("light", "dark") if axe else ():
+                page.emulate_media(color_scheme=colours)
+                page.add_script_tag(path=axe)
+                problems += [(name, f"axe, {colours}: {found}") for found in page.evaluate(AXE)]
+            page.set_viewport_size(PHONE)
+            if page.evaluate("document.documentElement.scrollWidth") > PHONE["width"]:
+                problems.append((name, "wider than a phone"))
+        browser.close()
+    problems += [
+        (str(path.relative_to(SITE)), f"broken link: {link}") for path, link in links if _is_broken(link, known)
+    ]
+    for name, what in problems:
+        print(f"{name}: {what}")
+    kinds = collections.Counter(what.split(":")[0] for _, what in problems)
+    print(f"{len(pages)} pages, {len(links):,} links: {len(problems)} problems {dict(kinds) or ''}")
+    return len(problems)
+
+
+def _is_broken(link, known):
+    address, anchor = urldefrag(link)
+    if urlsplit(address).scheme != "file":
+        return False  # elsewhere
+    path = Path(unquote(urlsplit(address).path))
+    return not path.exists() or bool(anchor and path in known and unquote(anchor) not in known[path])
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(*sys.argv[1:]), 1))
