@@ -153,7 +153,7 @@ def reproduce_regression(
         folder: Receives the files.
         seed: Of the methods.
         watch: A function with a method `note`, which is called with the progress.
-        processes: Ignored: fits run one after the other.
+        processes: How many fits run at a time, see :meth:`ResultFile.add_all`.
         cases: Keys of ``CASES``.
 
     Returns:
@@ -163,12 +163,14 @@ def reproduce_regression(
     check_parameter("seed", seed, kind=int, low=0)
     note = getattr(watch, "note", lambda text: None)
     found = ResultFile(folder / "regression.json", _about(profile, seed))
-    for name in cases:
-        for number in range(min(NUM_SPLITS[profile], 5 if name == "protein" else 20)):
-            for method in METHODS:
-                measure = partial(_measure, CASES[name], number, method, seed, profile)
-                result = found.add((name, method, str(number)), measure)
-                note(f"{name}, split {number}, {method}: {result['log_likelihood']:.3f} nats")
+    measures = {
+        (name, method, str(number)): partial(_measure, CASES[name], number, method, seed, profile)
+        for name in cases
+        for number in range(min(NUM_SPLITS[profile], 5 if name == "protein" else 20))
+        for method in METHODS
+    }
+    for (name, method, number), result in found.add_all(measures, processes):
+        note(f"{name}, split {number}, {method}: {result['log_likelihood']:.3f} nats")
     return [found.write_summary(summary(found.results)), found.write()]
 
 

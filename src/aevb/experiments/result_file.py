@@ -1,14 +1,19 @@
 """Results in a JSON file, written one at a time, so that an interrupted experiment resumes where it was."""
 
 import json
+import os
+import signal
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any, final
 
 from aevb import runs
 from aevb.experiments.figures import write_numbers
+from aevb.experiments.threads import use_one_thread
 from aevb.files import written_whole
 
 
@@ -35,20 +40,41 @@ class ResultFile:
 
     def add(self, keys: tuple[str, ...], measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the result of these keys; measure and write it, with CPU time and warnings, if it is not there."""
-        if found := self.get(*keys):
-            return found
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            start = time.process_time()
-            result = measure()
-        result |= {"cpu_seconds": round(time.process_time() - start, 2), "commit": self._commit}
-        result |= {"warnings": sorted({str(warning.message) for warning in caught})}
+        return self.get(*keys) or self._keep(keys, _measured(measure))
+
+    def add_all(
+        self, measures: Mapping[tuple[str, ...], Callable[[], dict[str, Any]]], processes: int | None = None
+    ) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+        """Yield keys and results, first those that are there; the others are measured several at a time.
+
+        Args:
+            measures: By keys, functions that can be pickled.
+            processes: How many to measure at a time, each in a process of its own with one thread; None for one per
+                core. A single one runs in this process.
+        """
+        yield from ((keys, found) for keys in measures if (found := self.get(*keys)))
+        left = {keys: measure for keys, measure in measures.items() if not self.get(*keys)}
+        number = min(processes or os.cpu_count() or 1, len(left))
+        if number <= 1:
+            yield from ((keys, self.add(keys, measure)) for keys, measure in left.items())
+            return
+        # New processes after some fits: compiled programs accumulate.
+        pool = ProcessPoolExecutor(number, get_context("spawn"), initializer=_start_worker, max_tasks_per_child=20)
+        try:
+            for keys, result in zip(left, pool.map(_measured, left.values()), strict=True):
+                yield keys, self._keep(keys, result)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():
+                process.terminate()  # what it was measuring is measured again by the next call
+
+    def _keep(self, keys, result):
         place = self.results
         for key in keys[:-1]:
             place = place.setdefault(key, {})
-        place[keys[-1]] = result
+        place[keys[-1]] = result | {"commit": self._commit}
         self.write()
-        return result
+        return place[keys[-1]]
 
     def write(self) -> Path:
         """Write the file."""
@@ -60,6 +86,21 @@ class ResultFile:
         with written_whole(path) as scratch:
             scratch.write_text(text, encoding="utf-8")
         return path
+
+
+def _measured(measure):
+    """Return a result with its CPU time and warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start = time.process_time()
+        result = measure()
+    seconds = round(time.process_time() - start, 2)
+    return result | {"cpu_seconds": seconds, "warnings": sorted({str(warning.message) for warning in caught})}
+
+
+def _start_worker():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the first process, which ends the others
+    use_one_thread()
 
 
 def stored_results(path: Path) -> dict[str, Any]:
