@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from aevb.posterior import fit_posterior
     from aevb.vae import VAE, SequenceVAE, VAEClassifier, VAERegressor, load
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 __all__ = [
     "VAE",
     "ModelFileError",

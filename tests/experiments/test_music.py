@@ -31,10 +31,10 @@ def test_independent_notes_are_the_entropy_of_their_frequencies():
 def test_music_is_learned_written_and_not_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr(music, "load_chorales", lambda: SMALL)
 
-    files = reproduce_music("tiny", tmp_path)
-    (found,) = json.loads((tmp_path / "music.json").read_text(encoding="utf-8"))["results"].values()
-    monkeypatch.setattr(music, "measured", None)  # calling it would fail
-    again = reproduce_music("tiny", tmp_path)
+    files = reproduce_music("tiny", tmp_path, processes=1)
+    found, _ = (one["seed 0"] for one in json.loads((tmp_path / "music.json").read_text("utf-8"))["results"].values())
+    monkeypatch.setattr(music, "measured", lambda *_: pytest.fail("measured again"))
+    again = reproduce_music("tiny", tmp_path, processes=1)
 
     assert files == again
     assert all(path.exists() for path in files)

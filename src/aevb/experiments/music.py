@@ -6,6 +6,7 @@ filter that draws from q, which is closer to the truth: both are too low on aver
 """
 
 import time
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ SETTINGS: dict[str, dict[str, Any]] = {  # by profile
     "standard": {"max_epochs": 600, "kl_annealing": 2_000, "parameter_prior": 20.0},
     "paper": {"recurrent_size": 600, "max_epochs": 2_000},
 }
+# By name: the published model, and one whose notes also depend on those before, which the published one leaves to z.
+MODELS: dict[str, dict[str, Any]] = {"p(x_t|z_t)": {}, "p(x_t|z_t, x_{t-1})": {"autoregressive": True}}
 FALLING = {"standard": 1.5e-3}  # the first learning rate, which falls to 0 (a cosine)
 NUM_DRAWS = {"tiny": 20, "quick": 200, "standard": 1_000, "paper": 1_000}
 CORE_SECONDS = {"tiny": 60.0, "quick": 600.0, "standard": 3_500.0, "paper": 36_000.0}
@@ -50,16 +53,16 @@ NUM_GENERATED, LENGTH = 4, 64
 def reproduce_music(
     profile: str, folder: Path, *, seed: int = 0, watch: Watch = lambda *_: None, processes: int | None = None
 ) -> list[Path]:
-    """Fit a deep Markov model; write `music.json`, `music.md`, the curve, and generated chorales as PNG and MIDI.
+    """Fit deep Markov models; write `music.json`, `music.md`, the curves, and generated chorales as PNG and MIDI.
 
-    The run is saved every minute, so an interrupted call resumes.
+    Runs are saved every minute, so an interrupted call resumes.
 
     Args:
         profile: One of ``PROFILES``.
         folder: Receives the files.
         seed: Random seed.
         watch: A function with a method `note`, which is called with the progress.
-        processes: Ignored: there is one fit.
+        processes: How many fits run at a time, see :meth:`ResultFile.add_all`.
 
     Returns:
         The paths of the files written.
@@ -76,31 +79,39 @@ def reproduce_music(
         "published": PUBLISHED,
     }
     file = ResultFile(folder / "music.json", about)
-    model = fitted(chorales, profile, folder, seed)
-    found = file.add((f"seed {seed}",), lambda: measured(model, chorales, NUM_DRAWS[profile]))
-    note(f"bound {found['bound']:.3f}, importance-sampled {found['importance']:.3f} nats per step")
-    pictures = [save(plot_curve(found["curve"]), folder / "music-curve.png"), *generated(model, folder, seed, chorales)]
+    measures = {(name, f"seed {seed}"): partial(measured, name, profile, folder, seed) for name in MODELS}
+    for (name, _), found in file.add_all(measures, processes):
+        note(f"{name}: bound {found['bound']:.3f}, importance-sampled {found['importance']:.3f} nats per step")
+    curves = {name: file.get(name, f"seed {seed}")["curve"] for name in MODELS}
+    model = fitted(chorales, list(MODELS)[-1], profile, folder, seed)
+    pictures = [save(plot_curves(curves), folder / "music-curve.png"), *generated(model, folder, seed, chorales)]
     return [file.write_summary(summary(file.results, chorales)), file.write(), *pictures]
 
 
 def music_core_seconds(profile: str, folder: Path) -> float:
     """Return approximately how long one core needs for what is not in the folder yet."""
-    return 0.0 if stored_results(folder / "music.json") else CORE_SECONDS[profile]
+    return (len(MODELS) - len(stored_results(folder / "music.json"))) * CORE_SECONDS[profile]
 
 
-def fitted(chorales: Chorales, profile: str, folder: Path, seed: int) -> SequenceVAE:
-    """Return the model, trained as far as its checkpoints do not contain it."""
-    setting: dict[str, Any] = PUBLISHED_SETTING | SETTINGS[profile] | {"patience": None}
+def fitted(chorales: Chorales, name: str, profile: str, folder: Path, seed: int) -> SequenceVAE:
+    """Return a model, trained as far as its checkpoints do not contain it."""
+    setting: dict[str, Any] = PUBLISHED_SETTING | SETTINGS[profile] | MODELS[name] | {"patience": None}
     if profile in FALLING:
         num_steps = setting["max_epochs"] * ceil(len(chorales.train) / setting["batch_size"])
         setting |= {"optimizer": adam_to_zero(FALLING[profile], num_steps), "learning_rate": None}
     model = SequenceVAE(**setting, random_state=seed, progress=False)
     folder.mkdir(parents=True, exist_ok=True)
-    return model.fit(chorales.train, validation_data=chorales.valid, checkpoint=folder / f"music-run-{seed}")
+    return model.fit(
+        chorales.train,
+        validation_data=chorales.valid,
+        checkpoint=folder / f"music-run-{list(MODELS).index(name)}-{seed}",
+    )
 
 
-def measured(model: SequenceVAE, chorales: Chorales, num_draws: int) -> dict[str, Any]:
+def measured(name: str, profile: str, folder: Path, seed: int) -> dict[str, Any]:
     """Return what a model reaches, negative log-likelihoods in nats per step, and its curve."""
+    chorales, num_draws = load_chorales(), NUM_DRAWS[profile]
+    model = fitted(chorales, name, profile, folder, seed)
     steps, start = sum(map(len, chorales.test)), time.process_time()
     estimate = model.log_likelihood(chorales.test, num_samples=num_draws)
     filtered = model.log_likelihood(chorales.test, method="particle-filter", num_samples=num_draws)
@@ -137,9 +148,10 @@ def summary(results: dict[str, Any], chorales: Chorales) -> str:
     rows: list[list[Any]] = [["model", "importance-sampled", "particle filter", "bound", "epochs"]]
     rows.append(["independent notes", f"{independent_notes(chorales):.2f} (exact)", "", "", ""])
     rows.append(["deep Markov model, published", PUBLISHED["importance"], "", PUBLISHED["bound"], ""])
-    for name, found in results.items():
-        values = [f"{found[key]:.3f} ± {found[f'{key}_std_error']:.3f}" for key in ("importance", "filtered")]
-        rows.append([f"this one, {name}", *values, f"{found['bound']:.3f}", found["epochs"]])
+    for name, seeds in results.items():
+        for seed, found in seeds.items():
+            values = [f"{found[key]:.3f} ± {found[f'{key}_std_error']:.3f}" for key in ("importance", "filtered")]
+            rows.append([f"{name}, {seed}", *values, f"{found['bound']:.3f}", found["epochs"]])
     return (
         "Negative log-likelihood of the test chorales in nats per quarter note.\n\n"
         f"{markdown_table(rows)}\n"
@@ -147,17 +159,23 @@ def summary(results: dict[str, Any], chorales: Chorales) -> str:
     )
 
 
-def plot_curve(curve: dict[str, list[float]]) -> Any:
-    """Draw the bound during training."""
+def plot_curves(curves: dict[str, dict[str, list[float]]]) -> Any:
+    """Draw the bounds during training."""
     figure = new_figure(6.5, 3.6)
     write_title(figure, "Chorales", "negative lower bound in nats per quarter note")
     axes = plot_axes(figure, (0.6, 0.55, 5.6, 2.2))
-    for colour, name in zip(COLOURS, ("training", "validation"), strict=False):
-        axes.plot(curve["epoch"], curve[name], color=colour, label=name, linewidth=1.2)
+    for colour, (name, curve) in zip(COLOURS, curves.items(), strict=False):
+        for part, style in {"training": ":", "validation": "-"}.items():
+            words = f"{_in_math(name)}, {part}"
+            axes.plot(curve["epoch"], curve[part], style, color=colour, label=words, linewidth=1.2)
     axes.set_xlabel("epoch", fontsize=9)
-    axes.set_ylim(4, min(max(curve["validation"]), 15.0) + 0.5)
+    axes.set_ylim(5.5, 12)
     axes.legend(frameon=False, fontsize=9)
     return figure
+
+
+def _in_math(name):
+    return f"${name.replace('|', ' | ')}$"
 
 
 def generated(model: SequenceVAE, folder: Path, seed: int, chorales: Chorales) -> list[Path]:
