@@ -5,6 +5,7 @@ Each file is written atomically.
 
 import csv
 import json
+import math
 import os
 import platform
 import subprocess
@@ -103,7 +104,16 @@ def write_metrics(folder: Path, metrics: dict) -> None:
     """Write `metrics.json`, with the package versions, the commit and the machine added."""
     provenance = {"versions": versions(), "commit": commit(), "machine": machine()}
     with written_whole(folder / "metrics.json") as scratch:
-        scratch.write_text(json.dumps({**metrics, **provenance}, indent=2) + "\n", encoding="utf-8")
+        scratch.write_text(json.dumps(_finite({**metrics, **provenance}), indent=2) + "\n", encoding="utf-8")
+
+
+def _finite(value):
+    """Return a value with null in place of NaN and infinity, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def versions() -> dict[str, str]:

@@ -22,6 +22,7 @@ PAGES = {  # the module that summarizes an experiment, and the page that tells o
     "synthetic": "docs/reproduction.md",
 }
 TABLES = {  # tables that show some of the numbers, with fewer digits: their page, and how their headers begin
+    "regression": ("docs/tasks/labels.md", "| set | splits |"),
     "semi_supervised": ("docs/tasks/labels.md", "| labels |"),
     "forecasts": ("docs/tasks/sequences.md", "| series | CRPS |"),
 }

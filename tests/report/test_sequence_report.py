@@ -90,7 +90,7 @@ def test_the_standard_error_is_that_of_a_ratio():
 
 def test_a_model_without_held_out_sequences_or_worse_than_none_is_warned_about():
     numbers = {
-        "lower_bound": {"value": -3.0},
+        "lower_bound": {"value": -3.0, "sequences": 2},
         "log_likelihood": {"value": -2.9},
         "independent_columns": {"value": -2.0},
     }
@@ -99,6 +99,8 @@ def test_a_model_without_held_out_sequences_or_worse_than_none_is_warned_about()
     found = _judge(numbers | {"held_out": False})
     assert "No sequence was held out" in found[0]
     assert "worse than independent columns and steps" in found[1]
+    (only,) = _judge(numbers | {"held_out": False, "lower_bound": {"value": -1.0, "sequences": 1}})
+    assert "There is one sequence" in only
 
 
 def test_views_show_the_data_in_their_units_and_bands_around_them(model, data):

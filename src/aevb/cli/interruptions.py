@@ -11,19 +11,6 @@ from contextlib import contextmanager
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-def end_as_by_ctrl_c() -> None:
-    """Make SIGTERM and a closed terminal end a command like Ctrl-C."""
-
-    def interrupt(number, _):
-        signal.signal(number, signal.SIG_IGN)  # one is enough: saving takes a moment
-        _silence_if_terminal_closed(number)
-        raise KeyboardInterrupt
-
-    for number in _SIGNALS:
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, interrupt)
-
-
 PATIENCE = 5.0  # seconds after which a second signal interrupts again: the first one may have been lost in a callback
 
 
@@ -52,6 +39,13 @@ class Interruptions:
             yield
         finally:
             self._is_saving = False
+
+
+def end_as_by_ctrl_c() -> None:
+    """Make SIGTERM and a closed terminal end a command like Ctrl-C."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, Interruptions())
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from scipy.special import logsumexp
 
 from aevb.inference.pareto import pareto_k_hat
@@ -14,6 +14,7 @@ from aevb.models import GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
 
 CHUNK = 50  # samples per datapoint that are decoded at once
+MAX_VALUES = 2_000_000  # of x that are decoded at once; a convolutional network has some hundred times as many inside
 DEFENSIVE = 0.25
 
 
@@ -49,7 +50,7 @@ def importance(
     Returns:
         Values (N,), standard errors (N,), and the diagnostics ``effective_sample_size`` and ``k_hat``.
     """
-    weights = _log_weights((generative, recognition), x, keys, num_samples=num_samples, defensive=float(defensive))
+    weights = _log_weights((generative, recognition), x, keys, num_samples, float(defensive))
     return estimate_from(weights)
 
 
@@ -112,16 +113,28 @@ def propose_pool(generative, q, x: Any, key: Array, num: int, defensive: float =
     return pool, jax.vmap(lambda z: generative.log_joint(x, z))(pool) - log_mixture
 
 
-@compiled("num_samples", "defensive")
-def _log_weights(models, x, keys, *, num_samples, defensive):
-    """Return log w, (N, L), a chunk of samples at a time so that memory stays bounded."""
+def _log_weights(models, x, keys, num_samples, defensive):
+    """Return log w, (N, L): some rows, and some samples of each, at a time, so that memory stays bounded.
+
+    The loop is one of Python, because XLA computes convolutions in loops of its own many times slower on a CPU.
+    """
+    num_rows = len(keys)
+    num_values = sum(leaf.size for leaf in jax.tree.leaves(x)) // num_rows
+    size = min(max(MAX_VALUES // (CHUNK * max(num_values, 1)), 1), num_rows)
+    found = []
+    for start in range(0, num_rows, size):
+        rows, some_keys = jax.tree.map(lambda array, start=start: array[start : start + size], (x, keys))
+        chunks = range(-(-num_samples // CHUNK))
+        found.append([_chunk(models, rows, some_keys, index, defensive=defensive) for index in chunks])
+    return np.concatenate([np.concatenate(chunks, axis=1) for chunks in found])[:, :num_samples]
+
+
+@compiled("defensive")
+def _chunk(models, x, keys, index, *, defensive):
+    """Return log w of one chunk of samples, (N, CHUNK)."""
 
     def log_weight(x, key):
         return propose(models, x, key, defensive)[1]
 
-    def chunk(index):
-        sample_keys = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, index), CHUNK))(keys)  # (N, CHUNK)
-        return jax.vmap(lambda x, keys: jax.vmap(lambda key: log_weight(x, key))(keys))(x, sample_keys)
-
-    log_weights = lax.map(chunk, jnp.arange(-(-num_samples // CHUNK)))  # (chunks, N, CHUNK)
-    return jnp.moveaxis(log_weights, 0, 1).reshape(len(keys), -1)[:, :num_samples]
+    sample_keys = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, index), CHUNK))(keys)
+    return jax.vmap(lambda x, keys: jax.vmap(lambda key: log_weight(x, key))(keys))(x, sample_keys)

@@ -85,10 +85,14 @@ def _lower_bound(model, encoded):
 def _log_likelihood(model, test, bounds):
     some = some_steps(test, LIKELIHOOD_STEPS)
     estimate = log_likelihood(model, some, "importance", LIKELIHOOD_SAMPLES)
+    if estimate.warnings:  # too low; so are those of particle filters on average, and the higher one is closer
+        filtered = log_likelihood(model, some, "particle-filter", LIKELIHOOD_SAMPLES)
+        estimate = max(estimate, filtered, key=lambda found: float(np.sum(found.values)))
     num, steps = len(some.lengths), some.lengths.sum()
     sampling = float(np.sqrt(np.sum(np.square(estimate.std_errors))) / steps)
     return _ratio(estimate.values, some.lengths) | {
         "std_error_of_sampling": sampling,
+        "method": estimate.method,
         "estimator": f"{estimate.method}, {estimate.effort}",
         "lower_bound": float(bounds[:num].sum() / steps),
         "warnings": list(estimate.warnings),
@@ -97,31 +101,46 @@ def _log_likelihood(model, test, bounds):
 
 def _judge(metrics):
     found = []
-    own, alone = metrics["lower_bound"]["value"], metrics["independent_columns"]["value"]
-    if not metrics["held_out"]:
+    own, alone = metrics["log_likelihood"]["value"], metrics["independent_columns"]["value"]
+    own = max(own, metrics["lower_bound"]["value"])
+    if not metrics["held_out"] and metrics["lower_bound"]["sequences"] == 1:
+        found.append(
+            "There is one sequence, and the model was trained on all of it, so these numbers are too good. To judge "
+            "forecasts, leave out the last part of the sequence and compare them with it."
+        )
+    elif not metrics["held_out"]:
         found.append(
             "No sequence was held out, so these numbers are those of sequences that the model was trained on: they are "
             "too good. Give more sequences, or a larger share of them to hold out (--test-fraction)."
         )
-    if not max(own, metrics["log_likelihood"]["value"]) >= alone:
+    if not own >= alone:
         found.append(
             "This model is worse than independent columns and steps, which use no states: "
-            f"{written(own, 2)} against {written(alone, 2)} nats per step. Do not rely on it. Train for longer "
-            "(max_epochs, patience), or try other settings."
+            f"{written(own, 2)} against {written(alone, 2)} nats per step. Do not rely on it. Train for longer, or try "
+            "other settings."
         )
     return found
 
 
 def ranking(metrics: dict) -> tuple[str, list[dict]]:
     """Return a title, and this model among simple ones, worst first, all on the same sequences."""
-    own = metrics["lower_bound"]
+    own, estimate = metrics["lower_bound"], metrics["log_likelihood"]
+    how = estimate.get("method", "importance").replace("importance", "importance sampling").replace("-", " ")
     words = {
         "lower_bound": "this model, lower bound",
+        "log_likelihood": f"this model, by {how}",
         "independent_columns": "independent columns and steps, no states",
     }
+    # Of some of the sequences only, if there are many.
+    names = [name for name in words if name != "log_likelihood" or estimate["sequences"] == own["sequences"]]
     entries = [
-        {"words": words[name], "value": metrics[name]["value"], "std_error": error, "is_own": name == "lower_bound"}
-        for name, error in (("lower_bound", own["std_error"]), ("independent_columns", None))
+        {
+            "words": words[name],
+            "value": metrics[name]["value"],
+            "std_error": None if name == "independent_columns" else metrics[name]["std_error"],
+            "is_own": name != "independent_columns",
+        }
+        for name in names
     ]
     kept = "held-out" if metrics["held_out"] else "training"
     title = f"log p(x) of {own['sequences']:,} {kept} sequence{'s' * (own['sequences'] != 1)}, {UNIT} ({SUM})"
