@@ -44,6 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {  # by profile
 }
 # By name: the published model, and one whose notes also depend on those before, which the published one leaves to z.
 MODELS: dict[str, dict[str, Any]] = {"p(x_t|z_t)": {}, "p(x_t|z_t, x_{t-1})": {"autoregressive": True}}
+EPOCHS = {("standard", "p(x_t|z_t, x_{t-1})"): 400}  # where they differ: this one learns faster, at 2.5 times the cost
 FALLING = {"standard": 1.5e-3}  # the first learning rate, which falls to 0 (a cosine)
 NUM_DRAWS = {"tiny": 20, "quick": 200, "standard": 1_000, "paper": 1_000}
 CORE_SECONDS = {"tiny": 60.0, "quick": 600.0, "standard": 3_500.0, "paper": 36_000.0}
@@ -96,6 +97,7 @@ def music_core_seconds(profile: str, folder: Path) -> float:
 def fitted(chorales: Chorales, name: str, profile: str, folder: Path, seed: int) -> SequenceVAE:
     """Return a model, trained as far as its checkpoints do not contain it."""
     setting: dict[str, Any] = PUBLISHED_SETTING | SETTINGS[profile] | MODELS[name] | {"patience": None}
+    setting["max_epochs"] = EPOCHS.get((profile, name), setting["max_epochs"])
     if profile in FALLING:
         num_steps = setting["max_epochs"] * ceil(len(chorales.train) / setting["batch_size"])
         setting |= {"optimizer": adam_to_zero(FALLING[profile], num_steps), "learning_rate": None}
@@ -151,7 +153,7 @@ def summary(results: dict[str, Any], chorales: Chorales) -> str:
     for name, seeds in results.items():
         for seed, found in seeds.items():
             values = [f"{found[key]:.3f} ± {found[f'{key}_std_error']:.3f}" for key in ("importance", "filtered")]
-            rows.append([f"{name}, {seed}", *values, f"{found['bound']:.3f}", found["epochs"]])
+            rows.append([f"{name}, {seed}".replace("|", "\\|"), *values, f"{found['bound']:.3f}", found["epochs"]])
     return (
         "Negative log-likelihood of the test chorales in nats per quarter note.\n\n"
         f"{markdown_table(rows)}\n"
