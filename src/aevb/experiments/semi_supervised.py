@@ -26,9 +26,15 @@ from aevb.vae import VAE, VAEClassifier
 from aevb.vae.label_rows import LabeledRows
 from aevb.vae.loading import load
 
-NUM_LABELS = (100, 600, 1000, 3000)
-MODELS = ("m2", "m1+m2")
-_for_each = partial(dict.fromkeys, NUM_LABELS)
+NUM_LABELS: tuple[int, ...] = (100, 600, 1000, 3000)
+MODELS: tuple[str, ...] = ("m2", "m1+m2")
+
+
+def _for_each(value: Any) -> dict[int, Any]:
+    """Return the same for each number of labels."""
+    return dict.fromkeys(NUM_LABELS, value)
+
+
 BATCH_SIZE = 200
 # Test error in percent, mean and standard error, of table 1 of the paper, by the number of labels.
 PUBLISHED = {
@@ -67,7 +73,7 @@ class Profile(NamedTuple):
 
 
 PROFILE = {
-    "tiny": Profile("digits", (100,), 1, 1, dict.fromkeys(MODELS, _for_each(1)), 500),
+    "tiny": Profile("digits", (100,), 1, 1, {model: _for_each(1) for model in MODELS}, 500),
     "quick": Profile("mnist", (100,), 1, 15, {"m2": _for_each(15), "m1+m2": _for_each(20)}),
     "standard": Profile(
         "mnist",
@@ -76,7 +82,7 @@ PROFILE = {
         100,
         {"m2": _for_each(10) | {100: 15, 1000: 15}, "m1+m2": _for_each(120) | {100: 60, 600: 60}},
     ),
-    "paper": Profile("mnist", NUM_LABELS, 10, 300, dict.fromkeys(MODELS, _for_each(200))),
+    "paper": Profile("mnist", NUM_LABELS, 10, 300, {model: _for_each(200) for model in MODELS}),
 }
 CORE_SECONDS = {"m1": 5.5, "m2": 15.0, "m1+m2": 1.5}  # per epoch of 50,000 rows
 

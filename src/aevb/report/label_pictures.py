@@ -27,7 +27,7 @@ from aevb.report.label_measures import (
     target_draws,
 )
 from aevb.report.label_rows import conditions, judged_rows, which_rows
-from aevb.report.learning import learning_curve
+from aevb.report.learning import learning_curve, overfitting_words
 from aevb.report.picture import Picture, words
 
 MAX_CONFUSED = 30  # labels in the table of predictions
@@ -214,10 +214,7 @@ LABEL_PICTURES: dict[str, Picture] = {
     ),
     "learning_curve": Picture(
         "Training",
-        words(
-            "The objective during training. If the held-out curve falls behind the training curve, the model is "
-            "overfitting. The parameters of the best held-out epoch are kept."
-        ),
+        lambda model, data: f"The objective during training. {overfitting_words(model)}",
         lambda model, data: True,
         lambda model, data, path, seed: learning_curve(model, path),
     ),

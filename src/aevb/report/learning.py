@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from aevb.estimators import is_weighted
-from aevb.fitted import fitted_model
+from aevb.fitted import FittedModel, fitted_model
 from aevb.report.canvas import COLOURS, INK, RULE, new_figure, plot_axes, save, write_title
 
 _CURVES = {"training": ("", COLOURS[0]), "held out": ("validation_", COLOURS[1])}  # prefix of the columns, colour
@@ -111,3 +111,13 @@ def _name_ends(axes, history, column):
         style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
         style |= {"xytext": (9, place - height), "color": colour, "fontsize": 10}
         axes.annotate(names.get(name, name), (x, values[-1]), **style)
+
+
+def overfitting_words(model: FittedModel) -> str:
+    """Return what the held-out curve says, and which parameters were kept."""
+    if not any("validation_lower_bound" in row for row in model.record.history):
+        return "Nothing was held out from training, so overfitting would not show here."
+    kept = "The parameters of the best held-out epoch are kept."
+    if model.record.refit_epochs is not None:
+        kept = "In the end the model was refit on all training rows, including these, for as many epochs as were best."
+    return f"If the held-out curve falls behind the training curve, the model is overfitting. {kept}"

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from aevb.explorer.views import Views, views_of
 from aevb.report.canvas import save
-from aevb.report.learning import learning_curve
+from aevb.report.learning import learning_curve, overfitting_words
 from aevb.report.picture import Picture, words
 from aevb.report.series import plot_forecasts, plot_paths, plot_reconstructions
 
@@ -53,10 +53,9 @@ SEQUENCE_PICTURES: dict[str, Picture] = {
     ),
     "learning_curve": Picture(
         "Training",
-        words(
+        lambda model, data: (
             "The lower bound during training, and below it its two terms, in nats per sequence: longer sequences count "
-            "more. If the held-out curve falls behind the training curve, the model is overfitting. The parameters of "
-            "the best held-out epoch are kept."
+            f"more. {overfitting_words(model)}"
         ),
         lambda model, data: True,
         lambda model, data, path, seed: learning_curve(model, path, "sequence"),
