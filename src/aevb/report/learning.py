@@ -115,9 +115,10 @@ def _name_ends(axes, history, column):
 
 def overfitting_words(model: FittedModel) -> str:
     """Return what the held-out curve says, and which parameters were kept."""
-    if not any("validation_lower_bound" in row for row in model.record.history):
+    record = model.record
+    if record.refit_epochs is None and not any("validation_lower_bound" in row for row in record.history):
         return "Nothing was held out from training, so overfitting would not show here."
     kept = "The parameters of the best held-out epoch are kept."
-    if model.record.refit_epochs is not None:
+    if record.refit_epochs is not None:
         kept = "In the end the model was refit on all training rows, including these, for as many epochs as were best."
     return f"If the held-out curve falls behind the training curve, the model is overfitting. {kept}"
