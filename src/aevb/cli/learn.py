@@ -74,7 +74,6 @@ def learn(
     with waiting("Loading JAX and the data"), console.notes():
         import aevb
         from aevb.cli.data import load_data
-        from aevb.data.data_settings import DataSettings
         from aevb.data.series import time_column
         from aevb.networks import IMAGE_NETWORKS
         from aevb.parallel import group
@@ -83,7 +82,7 @@ def learn(
         vae = getattr(aevb, data.estimator)(**model, progress=console.shows_progress)
         vae._check_parameters()
         run_data = load_data(data, vae.likelihood)
-        time_name = time_column(run_data.dataset) if isinstance(data, DataSettings) else None
+        time_name = time_column(run_data.dataset) if data.estimator == "VAE" else None
         if getattr(vae, "network", None) in IMAGE_NETWORKS:
             vae.set_params(image_shape=run_data.dataset.image_shape)
         told = {"command": command, "columns": list(run_data.columns)}

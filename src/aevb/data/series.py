@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from aevb.arguments import check_parameter
@@ -82,11 +83,13 @@ def time_column(dataset: Dataset) -> str | None:
     """Return the column of times that rise from row to row, as those of a series do; None if there is none."""
     if dataset.columns is None:
         return None
+    named = [name for name in dataset.columns if str(name).lower() in _TIMES]
     if is_frame(dataset.rows):
-        cells = [read_cells(series, name) for name, series in series_of(open_frame(dataset.rows)).items()]
-        columns = {str(one.name): one.values for one in cells if one.group == DATE or str(one.name).lower() in _TIMES}
+        series = series_of(open_frame(dataset.rows))
+        dated = [name for name, one in series.items() if isinstance(one.dtype, nw.Datetime | nw.Date)]
+        columns = {name: read_cells(series[name], name).values for name in (*dated, *named)}
     else:
-        columns = {name: dataset.rows[:, j] for j, name in enumerate(dataset.columns) if name.lower() in _TIMES}
+        columns = {name: dataset.rows[:, dataset.columns.index(name)] for name in named}
     return next((name for name, values in columns.items() if len(values) > 2 and _rises(values)), None)
 
 

@@ -58,6 +58,7 @@ class ResultFile:
         if number <= 1:
             yield from ((keys, self.add(keys, measure)) for keys, measure in left.items())
             return
+        others = active_children()
         # New processes after some fits: compiled programs accumulate.
         pool = ProcessPoolExecutor(number, get_context("spawn"), initializer=_start_worker, max_tasks_per_child=20)
         try:
@@ -65,7 +66,7 @@ class ResultFile:
                 yield keys, self._keep(keys, result)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in active_children():
+            for process in set(active_children()) - set(others):
                 process.terminate()  # what it was measuring is measured again by the next call
 
     def _keep(self, keys, result):
