@@ -1,6 +1,6 @@
 """What several processes cost: seconds per step with one process and with two, each on its own core.
 
-    python benchmarks/hosts.py [--cores 0,1] [--rows 1000] [--steps 12]
+    python benchmarks/hosts.py [--cores 0,1] [--rows 1000] [--steps 12] [--output runs/hosts.json]
 
 The paper's network on 784 columns. Weak scaling: each process has `rows` rows of a minibatch. Strong scaling: the
 minibatch has `rows` rows, however many processes there are. The parts: the step of one process with as many rows as
@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from run import machine
 
 FLAGS = "--xla_cpu_multi_thread_eigen=false"
 NUM_PARAMETERS = 784 * 500 + 500 + 500 * 20 + 20 + 10 * 500 + 500 + 500 * 784 + 784
@@ -69,21 +71,29 @@ def main():
     parser.add_argument("--cores", default="0,1")
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--output", type=Path, default=Path("runs/hosts.json"))
     chosen = parser.parse_args()
     cores, M, steps = chosen.cores.split(","), chosen.rows, chosen.steps
     half, one = run(cores[:1], M // 2, steps), run(cores[:1], M, steps)
     weak, strong = run(cores, 2 * M, steps), run(cores, M, steps)
     print(f"{Path(__file__).name}: milliseconds per step, cores {chosen.cores}")
+    found = {"rows": M, "steps": steps}
     for name, two, part, ideal in (
         ("weak", weak, one, one["step"]),
         ("strong", strong, half, one["step"] / 2),
     ):
         rest = two["step"] - part["step"] - two["average"]
+        milliseconds = {"one": part["step"], "two": two["step"], "average": two["average"], "ideal": ideal}
+        found[name] = {key: round(1000 * value, 2) for key, value in milliseconds.items()}
+        found[name]["efficiency"] = round(ideal / two["step"], 4)
         print(
             f"  {name}: two processes {1000 * two['step']:.1f} = rows {1000 * part['step']:.1f} + average "
             f"{1000 * two['average']:.1f} + rest {1000 * rest:.1f}; ideal {1000 * ideal:.1f}, "
             f"efficiency {ideal / two['step']:.2f}; CPU time {1000 * two['cpu']:.1f} of {1000 * part['cpu']:.1f}"
         )
+    chosen.output.parent.mkdir(parents=True, exist_ok=True)
+    chosen.output.write_text(json.dumps({"machine": machine(), "hosts": found}, indent=1))
+    print(f"Wrote {chosen.output}")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,58 @@
-"""Print the tables of docs/comparison.md from the stored results of the experiments.
+"""Print tables of docs/comparison.md and docs/scale.md from the stored results of the experiments and benchmarks.
 
 python tools/comparison.py
 
-A test compares the page with them.
+A test compares the pages with them.
 """
 
 import json
 from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parents[1] / "docs" / "reproduction"
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "reproduction"
+BENCHMARKS = {  # of benchmarks/results.json: what is timed, and the workers to compare with
+    "learning": (
+        "an epoch of the paper's MNIST network, minibatches of 100, Adagrad",
+        ("numpyro_svi", "torch_eager", "products"),
+    ),
+    "likelihood": ("log p(x) of 1,000 datapoints by Hamiltonian Monte Carlo", ("torch_likelihood",)),
+    "sequences": ("an epoch of a deep Markov model of Bach's chorales", ("pyro_dmm", "numpyro_dmm")),
+}
 
 
 def stored(name: str) -> dict:
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))["results"]
+
+
+def speed() -> str:
+    """Ratios of our speed to that of others."""
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    lines = ["| task | rival | ratio | range |", "|" + " --- |" * 4]
+    for benchmark, (task, workers) in BENCHMARKS.items():
+        for name in workers:
+            worker = results[benchmark]["workers"][name]
+            title, ratio = worker["title"].replace("|", "\\|"), worker["ours_over_this"]
+            numbers = f"{ratio['median']:.2f} | {ratio['lowest']:.2f} to {ratio['highest']:.2f}"
+            lines.append(f"| {task if name == workers[0] else 'the same'} | {title} | {numbers} |")
+    return "\n".join(lines)
+
+
+def hosts() -> str:
+    """Milliseconds per step of one process and of two, of several runs."""
+    runs = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["hosts"]["runs"]
+    rows = runs[0]["rows"]
+    lines = [
+        "| rows | one process with them | each of two processes with them | of which the average | efficiency |",
+        "|" + " --- |" * 5,
+    ]
+    for kind, words in {
+        "weak": f"{rows:,} each (weak scaling)",
+        "strong": f"{rows // 2:,} each, {rows:,} together (strong scaling)",
+    }.items():
+        cells = [", ".join(f"{run[kind][part]:.1f}" for run in runs) for part in ("one", "two", "average")]
+        cells.append(", ".join(f"{run[kind]['efficiency']:.2f}" for run in runs))
+        lines.append(f"| {words} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def synthetic() -> str:
@@ -43,7 +83,7 @@ def anomalies() -> str:
     return "\n".join(lines)
 
 
-TABLES = (synthetic, anomalies)
+TABLES = {speed: "comparison", synthetic: "comparison", anomalies: "comparison", hosts: "scale"}  # and their pages
 
 if __name__ == "__main__":
     print("\n\n".join(table() for table in TABLES))

@@ -116,3 +116,56 @@ def test_tables_of_curves_have_the_stored_points(header):
 
 def test_a_wrong_number_is_noticed():
     assert untold("| Wine | normal | 0.899 | 0.851 |", "docs/reproduction.md")
+
+
+def table_of(page, header) -> list[list[str]]:
+    """Return the cells of the rows of a table."""
+    text = (ROOT / page).read_text(encoding="utf-8").replace(r"\|", "¦")
+    (table,) = (part for part in text.split("\n\n") if part.startswith(header))
+    rows = [[cell.strip().replace("¦", "|") for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return rows[2:]
+
+
+def test_small_tables_have_the_stored_numbers():
+    found = importlib.import_module("aevb.experiments.small_tables").summary(stored("small-tables")["tables"])
+    assert untold(found, "docs/reproduction.md") == []
+
+
+def test_chorales_have_the_stored_numbers():
+    found = stored("music")
+    rows = {name: runs["seed 0"] for name, runs in found["results"].items()}
+    kinds = ("bound", "importance", "filtered")
+    told = [[name, *(f"{row[kind]:.2f}" for kind in kinds), str(row["epochs"])] for name, row in rows.items()]
+    published = [f"{found['published'][kind]:.2f}" for kind in kinds[:2]]
+    assert table_of("docs/tasks/sequences.md", "| model | bound |") == [
+        *told,
+        ["p(x_t|z_t), published", *published, "", ""],
+    ]
+
+
+def test_variances_of_gradients_have_the_stored_numbers():
+    results = stored("gradients")["results"]
+    for case, *cells in table_of("docs/reproduction/gradients.md", "| estimator |"):
+        assert cells == [f"{stage[case]['variance']:.3g}" for stage in results.values()]
+
+
+def test_errors_of_posteriors_have_the_stored_numbers():
+    """Those of the other methods, and CPU seconds, are printed by benchmarks/posteriors.py."""
+    results = stored("posteriors")["results"]
+    rows = table_of("docs/posteriors.md", "| posterior | `fit_posterior`")
+    compared = [(name, cell) for name, cell, *_ in rows if name in results]
+    assert {name for name, _ in compared} == set(results)
+    for name, cell in compared:
+        mean, std, _ = cell.split(", ")
+        assert rounds(mean, results[name]["default"]["mean_error"]), name
+        assert rounds(std, results[name]["default"]["std_error"]), name
+
+
+def test_predicted_efficiencies_follow_from_the_formula():
+    """The formula and constants of the page: m P c + 2 (k - 1) a + 2 (k - 1)/k 4 P / B."""
+    m, c, a, B = 1000, 5.3e-11, 50e-6, 1e9
+    for name, *cells in table_of("docs/scale.md", "| parameters | 8 hosts |"):
+        P = 1e6 * float(name.split()[0].replace(",", ""))
+        for cell, k, cores in zip(cells, (8, 64, 1024, 8, 1024), (1, 1, 1, 16, 16), strict=True):
+            alone = m * P * c / cores
+            assert rounds(cell, alone / (alone + 2 * (k - 1) * a + 2 * (k - 1) / k * 4 * P / B)), (name, k, cores)

@@ -1,9 +1,13 @@
 import os
 import re
 import shlex
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from aevb.cli import run
@@ -17,14 +21,42 @@ SHORTER = {r"max_epochs=\d+": "max_epochs=2", r"num_samples=\d+": "num_samples=2
 
 
 def run_examples(page, shorter=()):
-    """Run the Python blocks of a page one after the other, as a reader would; return the names they define."""
+    """Run the blocks of a page one after the other, as a reader would; return the names that those in Python define."""
     names, text = {}, (ROOT / page).read_text(encoding="utf-8")
     for long, short in dict(shorter).items():
         text, count = re.subn(long, short, text)
         assert count > 0, long
-    for code in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
-        exec(code, names)
+    for language, code in re.findall(r"```(python|sh|bash)\n(.*?)```", text, flags=re.DOTALL):
+        if language == "python":
+            exec(code, names)
+        else:
+            run_commands(code)
     return names
+
+
+def run_commands(code):
+    """Run commands; not those for several hosts, nor pip and make, which tools/try_*.py run in new environments."""
+    for line in code.strip().splitlines():
+        words = shlex.split(line, comments=True)
+        if words[0] == "aevb":
+            assert run(words[1:]) == 0, line
+        else:
+            assert words[0] in {"srun", "pip", "make"}, line
+
+
+def write_files():
+    """Write the files that commands of pages read."""
+    from palmerpenguins import load_penguins
+
+    rng = np.random.default_rng(0)
+    load_penguins().to_csv("penguins.csv", index=False)
+    load_penguins().to_csv("people.csv", index=False)
+    size = rng.uniform(40, 200, 300)
+    houses = {"size": size, "rooms": rng.integers(1, 7, 300), "price": 2000 * size + rng.normal(0, 2e4, 300)}
+    pd.DataFrame(houses).to_csv("houses.csv", index=False)
+    days = pd.date_range("2024-01-01", periods=40).astype(str)
+    series = {"shop": np.repeat(list("abcdefgh"), 40), "day": np.tile(days, 8), "visits": rng.poisson(20, 320)}
+    pd.DataFrame(series).to_csv("series.csv", index=False)
 
 
 @pytest.mark.thorough
@@ -55,6 +87,7 @@ def test_examples_of_the_guide(tmp_path, monkeypatch):
 def test_examples_of_all_tasks(tmp_path, monkeypatch):
     """The first page creates the model; the others load it, and each writes the pictures that it shows."""
     monkeypatch.chdir(tmp_path)
+    write_files()
     run_examples("docs/tasks/index.md")
     without_pictures = {"index.md", "topics.md"}
     pages = sorted(path for path in (ROOT / "docs/tasks").glob("*.md") if path.name not in without_pictures)
@@ -74,20 +107,53 @@ def test_examples_of_all_tasks(tmp_path, monkeypatch):
     assert set(found["anomalies"]["ranking"].order[:5]) == set(range(5))
 
 
+OWN_TESTS = {"guide", "scale", "structure", "tour", "tutorial"}  # besides tasks
+
+
+def other_pages():
+    """Return the pages with blocks that no other test runs, so that a new page is run without being listed."""
+    names = {path.relative_to(ROOT / "docs").as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
+    with_blocks = [name[:-3] for name, text in names.items() if re.search(r"```(python|sh|bash)\n", text)]
+    return [name for name in with_blocks if not (name in OWN_TESTS or name.startswith("tasks/"))]
+
+
+def test_all_kinds_of_tutorials_are_run():
+    tutorials = {f"tutorials/{name}" for name in ("tables", "images", "labels", "sequences", "scale", "own-model")}
+    assert tutorials | {"how-to", "coming-from", "explorer", "index", "posteriors"} <= set(other_pages())
+
+
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*k-hat is")
-@pytest.mark.parametrize(
-    "page",
-    [
-        "how-to",
-        "coming-from",
-        *(f"tutorials/{name}" for name in ("tables", "images", "labels", "sequences", "scale", "own-model")),
-    ],
-)
-def test_examples_of_tutorials_and_answers(page, tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore:.*k-hat is", "ignore:.*effective draws")
+@pytest.mark.parametrize("page", other_pages())
+def test_examples_of_other_pages(page, tmp_path, monkeypatch):
     """Pages check their own results where they state them."""
     monkeypatch.chdir(tmp_path)
-    assert len(run_examples(f"docs/{page}.md")) > 3
+    write_files()
+    run_examples(f"docs/{page}.md")
+
+
+@pytest.mark.slow
+def test_examples_of_scale(tmp_path):
+    """Both processes run on this host; srun is tried by hand."""
+    text = (ROOT / "docs/scale.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    before = "import numpy as np\nX = np.random.default_rng(0).random((200, 5))\n"
+    subprocess.run([sys.executable, "-c", before + code], check=True, cwd=tmp_path)
+    commands = re.findall(r"^PYTHONHASHSEED=0 aevb (fit \S+) --coordinator \S+ (.*)$", text, flags=re.MULTILINE)
+    assert len(commands) == 2
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place = ["--coordinator", f"127.0.0.1:{probe.getsockname()[1]}", "--max-epochs", "2"]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "aevb", *first.split(), *place, *shlex.split(rest, comments=True)],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONHASHSEED": "0"},
+        )
+        for first, rest in commands
+    ]
+    assert [process.wait() for process in started] == [0, 0]
+    assert (tmp_path / "runs/digits/report.html").exists()
 
 
 @pytest.mark.slow
@@ -120,13 +186,7 @@ def test_examples_of_structure(tmp_path, monkeypatch):
 def test_commands_and_examples_of_the_tutorial(tmp_path, monkeypatch):
     """The blocks are run in the order in which a reader meets them."""
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
-    for language, code in re.findall(r"```(sh|python)\n(.*?)```", text, flags=re.DOTALL):
-        if language == "python":
-            exec(code, {})
-        else:
-            for line in code.strip().splitlines():
-                assert run(shlex.split(line)[1:]) == 0, line
+    run_examples("docs/tutorial.md")
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {"digits", "again", "wider", "dynamic"}
     assert (tmp_path / "filled.png").exists()
 
