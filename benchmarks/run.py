@@ -33,7 +33,18 @@ BENCHMARKS = {
     "learning": (
         "Paper's MNIST network, M=100, L=1, Adagrad",
         "samples/s",
-        {"ours": None, "products": 0.72, "numpyro_svi": 1.1, "torch_eager": 1.5},
+        {"ours": None, "products": 0.8, "numpyro_svi": 1.5, "torch_eager": 1.8},
+    ),
+    "learning-1000": ("The same, M=1,000", "samples/s", {"ours": None, "products": 0.9}),
+    "learning-digits": (
+        "64 columns, 50 hidden units, J=10, M=100",
+        "samples/s",
+        {"ours": None, "numpyro_svi": 3.0, "torch_eager": 3.0},
+    ),
+    "learning-table": (
+        "13 Gaussian columns, 50 hidden units, J=4, M=100",
+        "samples/s",
+        {"ours": None, "numpyro_svi": 3.0, "torch_eager": 3.0},
     ),
     "likelihood": (
         "log p(x) of 1,000 datapoints by appendix D's estimator, at equal error, J=3, 100 hidden units",
@@ -53,6 +64,9 @@ BENCHMARKS = {
 }
 
 
+SIZES = {"learning-1000": "large-batch", "learning-digits": "digits", "learning-table": "table"}  # see common.py
+
+
 def python_for(environment):
     if environment is None:
         return sys.executable
@@ -69,9 +83,9 @@ def python_for(environment):
 
 
 class Worker:
-    def __init__(self, name, shared):
+    def __init__(self, name, benchmark, shared):
         command = [python_for(WORKERS[name]), HERE / "workers" / f"{name}.py"]
-        environment = os.environ | {"AEVB_BENCH_SHARED": shared}
+        environment = os.environ | {"AEVB_BENCH_SHARED": shared, "AEVB_BENCH_SIZE": SIZES.get(benchmark, "paper")}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
@@ -96,7 +110,7 @@ class Worker:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--benchmarks", nargs="*", default=list(BENCHMARKS), choices=list(BENCHMARKS))
     parser.add_argument("--only", nargs="*", default=list(WORKERS), choices=list(WORKERS), help="libraries to time")
     parser.add_argument("--output", type=Path, default=Path("runs/bench.json"))
@@ -112,7 +126,7 @@ def run(benchmark, num_rounds, only):
     ours, *others = targets
     names = [ours, *(name for name in others if name in only)]
     shared = tempfile.TemporaryDirectory()  # where the first worker leaves what the others need
-    workers = {name: Worker(name, shared.name) for name in names}
+    workers = {name: Worker(name, benchmark, shared.name) for name in names}
     rates = {name: [] for name in names}
     for number in range(num_rounds):
         for name, worker in workers.items():

@@ -8,8 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-NUM_DATA, BATCH_SIZE = 50_000, 100
-DATA_DIM, HIDDEN, LATENT_DIM = 784, 500, 20
+# N, M, D, hidden units and J by AEVB_BENCH_SIZE: the paper's network, and models that are bound by small products.
+SIZES = {
+    "paper": (50_000, 100, 784, 500, 20),
+    "large-batch": (50_000, 1000, 784, 500, 20),
+    "digits": (20_000, 100, 64, 50, 10),
+    "table": (20_000, 100, 13, 50, 4),
+}
+SIZE = os.environ.get("AEVB_BENCH_SIZE", "paper")
+NUM_DATA, BATCH_SIZE, DATA_DIM, HIDDEN, LATENT_DIM = SIZES[SIZE]
+IS_GAUSSIAN = SIZE == "table"  # p(x|z); otherwise Bernoulli
 
 # Marginal likelihoods, with the settings of the paper's appendix E.
 NUM_ROWS, LIKELIHOOD_HIDDEN, LIKELIHOOD_LATENT_DIM = 1000, 100, 3
@@ -22,11 +30,13 @@ CHORALES = {"latent_dim": 100, "emission": 100, "transition": 200, "recurrent": 
 
 
 def load_rows():
-    """Return 50,000 grey-level images as bytes: MNIST where AEVB_DATA has it, random bytes elsewhere."""
+    """Return rows: real numbers, or 50,000 images as bytes, MNIST where AEVB_DATA has it, or random bytes."""
+    if IS_GAUSSIAN:
+        return np.random.default_rng(0).normal(size=(NUM_DATA, DATA_DIM)).astype(np.float32)
     folder = Path(os.environ.get("AEVB_DATA", "")) / "mnist"
     for name in ("train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"):
         path = folder / name
-        if path.exists():
+        if path.exists() and DATA_DIM == 784:
             raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             return np.frombuffer(raw, np.uint8, NUM_DATA * DATA_DIM, 16).reshape(NUM_DATA, DATA_DIM)
     return np.random.default_rng(0).integers(0, 256, (NUM_DATA, DATA_DIM), dtype=np.uint8)

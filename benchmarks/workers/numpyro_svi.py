@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 import optax
-from common import BATCH_SIZE, DATA_DIM, HIDDEN, LATENT_DIM, NUM_DATA, load_rows, take_turns
+from common import BATCH_SIZE, DATA_DIM, HIDDEN, IS_GAUSSIAN, LATENT_DIM, NUM_DATA, load_rows, take_turns
 from numpyro.infer import SVI, TraceMeanField_ELBO
 
 
@@ -18,10 +18,15 @@ def linear(name, in_size, out_size):
 
 
 def model(batch):
-    hidden, output = linear("hidden", LATENT_DIM, HIDDEN), linear("output", HIDDEN, DATA_DIM)
+    hidden, output = linear("hidden", LATENT_DIM, HIDDEN), linear("output", HIDDEN, (1 + IS_GAUSSIAN) * DATA_DIM)
     with numpyro.plate("data", NUM_DATA, subsample_size=len(batch)):
         z = numpyro.sample("z", dist.Normal(0, 1).expand([LATENT_DIM]).to_event(1))
-        likelihood = dist.Bernoulli(logits=output(jnp.tanh(hidden(z))), validate_args=False)
+        outputs = output(jnp.tanh(hidden(z)))
+        if IS_GAUSSIAN:
+            mean, log_variance = jnp.split(outputs, 2, axis=-1)
+            likelihood = dist.Normal(mean, jnp.exp(log_variance / 2))
+        else:
+            likelihood = dist.Bernoulli(logits=outputs, validate_args=False)
         numpyro.sample("x", likelihood.to_event(1), obs=batch)
 
 
@@ -31,6 +36,10 @@ def guide(batch):
     with numpyro.plate("data", NUM_DATA, subsample_size=len(batch)):
         h = jnp.tanh(layer(batch))
         numpyro.sample("z", dist.Normal(mean(h), jnp.exp(log_variance(h) / 2)).to_event(1))
+
+
+def read(batch):
+    return batch if IS_GAUSSIAN else batch.astype(jnp.float32) / 255
 
 
 if __name__ == "__main__":
@@ -43,11 +52,11 @@ if __name__ == "__main__":
         order = jax.random.permutation(key, NUM_DATA).reshape(-1, BATCH_SIZE)
 
         def body(i, state):
-            return svi.update(state, rows[order[i]].astype(jnp.float32) / 255)[0]
+            return svi.update(state, read(rows[order[i]]))[0]
 
         return jax.lax.fori_loop(0, len(order), body, state)
 
-    run = {"state": svi.init(jax.random.key(0), rows[:BATCH_SIZE].astype(jnp.float32) / 255), "epoch": 0}
+    run = {"state": svi.init(jax.random.key(0), read(rows[:BATCH_SIZE])), "epoch": 0}
 
     def samples_per_second():
         start = time.perf_counter()

@@ -15,7 +15,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
-from jax import Array
+from jax import Array, lax
 
 
 def hidden_readers(models: Any) -> list[Array]:
@@ -61,5 +61,8 @@ def thinned(models: Any, masks: list[Array]) -> Any:
         >>> thinned(network, [jnp.array([2.0, 0.0, 2.0])]).layers[1].weight.tolist()
         [[2.0, 0.0, 2.0]]
     """
-    weights = [weight * mask for weight, mask in zip(hidden_readers(models), masks, strict=True)]
+    # Without the barrier XLA multiplies again in every step of time, inside of the product: three times slower.
+    weights = [
+        lax.optimization_barrier(weight * mask) for weight, mask in zip(hidden_readers(models), masks, strict=True)
+    ]
     return eqx.tree_at(hidden_readers, models, weights) if weights else models
