@@ -9,7 +9,7 @@ import pytest
 from aevb import SequenceVAE
 from aevb.data.sequences import read_sequences
 from aevb.data.series import SequenceData
-from aevb.explorer.views import NUM_DRAWS, QUANTILES, padded_together, views_of
+from aevb.explorer.views import NUM_DRAWS, QUANTILES, _unit, padded_together, views_of
 from aevb.fitted.sequences import lower_bound_terms, replicate
 from aevb.report import write_report
 from aevb.report.sequence_measures import MEAN, NUM_SAMPLES, SUM, _judge, _ratio, measure_sequences
@@ -146,3 +146,18 @@ def test_unused_notes_are_left_out_of_a_roll():
     roll = np.zeros((4, 88))
     roll[[0, 3], [20, 60]] = 1
     assert _used_rows(columns, SimpleNamespace(values=[roll])) == list(range(20, 61))
+
+
+@pytest.mark.parametrize(
+    ("dates", "unit"),
+    [
+        (np.arange("2020-01", "2021-01", dtype="M8[M]").astype("M8[s]"), "month"),
+        (np.array(["2020-01-01", "2020-01-02", "2020-01-03", "2020-01-05"], "M8[s]"), "day"),
+        (np.array([0.0, 1.5, 3.0, 7.0]), "median gap"),
+    ],
+)
+def test_units_of_irregular_times_have_names(dates, unit):
+    times = [[str(value) for value in dates]]
+    gap = float(np.median(np.diff(dates).astype(float)))
+    assert _unit(gap, times) == unit
+    assert _unit(None, times) == "step"

@@ -43,7 +43,7 @@ def sequence_contents(
         "lead": f"{name + ': ' if name else ''}a state-space model with {states}; {some}.{hidden}",
         "axes": list(views.axes),
         "steps": views.steps,
-        "is_regular": views.is_regular,
+        "unit": views.unit,
         "levels": list(LEVELS),
         "sequences": [
             {

@@ -3,6 +3,7 @@
 All of it is computed from draws: at observed steps of p(x_t|z_t) with z from q(z|x), after the end of forecasts.
 """
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,18 @@ MAX_LENGTH = 500  # steps before the end
 FEW_STEPS, MANY_STEPS = 4, 24  # of forecasts
 MAX_PADDING = 4  # times the steps that exist
 YES_AND_NO = ({"False", "True"}, {"0", "1"}, {"0.0", "1.0"}, {"no", "yes"})
+
+
+# Days from and to, of times between steps that have a name.
+DAYS = {
+    "minute": (1 / 1440, 1 / 1440),
+    "hour": (1 / 24, 1 / 24),
+    "day": (1, 1),
+    "week": (7, 7),
+    "month": (28, 31),
+    "quarter": (90, 92),
+    "year": (365, 366),
+}
 
 
 class Panel(NamedTuple):
@@ -72,7 +85,7 @@ class Views(NamedTuple):
     sequences: list[View]
     axes: tuple[str, str]  # of the plane
     steps: int  # of the forecasts
-    is_regular: bool  # whether times are steps
+    unit: str  # of times: "step" if they are regular, otherwise the typical time between two steps, such as "month"
     num_hidden: int  # columns that are not shown
 
 
@@ -106,7 +119,17 @@ def views_of(model: FittedModel, data: SequenceData, most: int, steps: int | Non
         positions = _positions(encoded.elapsed[number][first:], steps)
         views.append(View(data.names[number], positions, times, panels, paths[number][first:]))
     numbers = [column for column in model.format.columns if column.column.family not in LABELS]
-    return Views(views, axes, steps, model.format.time_unit is None, max(0, len(numbers) - MAX_LINES))
+    return Views(views, axes, steps, _unit(model.format.time_unit, data.times), max(0, len(numbers) - MAX_LINES))
+
+
+def _unit(time_unit: float | None, times) -> str:
+    """Return what the typical time between two steps is called; that of dates is in seconds."""
+    if time_unit is None:
+        return "step"
+    if times is not None and re.match(r"\d{4}-\d\d", str(times[0][0])):
+        days = time_unit / 86_400
+        return next((name for name, (low, high) in DAYS.items() if low <= days <= high), "median gap")
+    return "median gap"
 
 
 def padded_together(encoded: Encoded, at_least: int = 0) -> Encoded:

@@ -46,7 +46,7 @@ def _plot(views: Views, most, title, subtitle, expected, before=10**9) -> Figure
             axes.set_xlim(edges[first], edges[-1] if expected(view).stop is None else edges[view.length])
             axes.set_title(f"{panel.name}, {view.name}", loc="left", fontsize=8.5, color=INK)
             is_last = place == len(view.panels) - 1
-            _time_axis(axes, view, views.is_regular, first if expected(view).stop else None, is_last)
+            _time_axis(axes, view, views.unit, first if expected(view).stop else None, is_last)
     return figure
 
 
@@ -110,7 +110,7 @@ def _short(name: str, most: int = 12) -> str:
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
-def _time_axis(axes: Axes, view: View, is_regular: bool, first: int | None, is_last: bool):
+def _time_axis(axes: Axes, view: View, unit: str, first: int | None, is_last: bool):
     """Write times below the lowest panel: as in the data where they are known, else steps from the end."""
     if first is None:
         axes.axvline(0, color=FAINT, linewidth=0.6)
@@ -128,8 +128,7 @@ def _time_axis(axes: Axes, view: View, is_regular: bool, first: int | None, is_l
         axes.set_xticks([tick - start for tick in shown], [f"{tick:g}" for tick in shown])
     else:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:+g}".replace("-", "−") if x else "end"))
-    unit = "step" if is_regular else "median gap"
-    after, known = f"{unit}s after the end", unit if is_regular else f"time, in {unit}s"
+    after, known = f"{unit}s after the end", unit if unit == "step" else f"time, in {unit}s"
     axes.set_xlabel(after if first is None else "time" if view.times is not None else known, fontsize=8, color=INK)
 
 

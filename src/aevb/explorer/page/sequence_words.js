@@ -17,15 +17,15 @@ export const said = {
    * When a step is.
    * @param {View} view
    * @param {number} step
-   * @param {boolean} isRegular
+   * @param {string} unit - of times; "step" if they are regular
    */
-  time(view, step, isRegular) {
+  time(view, step, unit) {
     const { length, times, positions } = view;
     if (step >= length) {
       const after = step - length + 1;
-      return `forecast, ${after} ${isRegular ? "step" : "median gap"}${after === 1 ? "" : "s"} after the end`;
+      return `forecast, ${after} ${unit}${after === 1 ? "" : "s"} after the end`;
     }
-    const at = times ? times[step] : isRegular ? "" : short(positions[step] - positions[0]);
+    const at = times ? times[step] : unit === "step" ? "" : short(positions[step] - positions[0]);
     return `step ${step + 1} of ${length}${at ? `, ${at}` : ""}`;
   },
 

@@ -32,7 +32,7 @@ import { addColours } from "./share.js";
  * @property {string} version
  * @property {string[]} axes of the plane
  * @property {number} steps of the forecasts
- * @property {boolean} is_regular
+ * @property {string} unit
  * @property {number[]} levels of the bands
  * @property {{ name: string, times: string[] | null, panels: { name: string, rows: string[] }[] }[]} sequences
  * @property {Entry[]} arrays
@@ -176,7 +176,7 @@ class SequenceApp {
   /** Draw everything at the present step. */
   draw() {
     const { view, step, facts } = this;
-    const when = said.time(view, step, facts.is_regular);
+    const when = said.time(view, step, facts.unit);
     const slider = findInput("step");
     slider.value = String(step);
     slider.setAttribute("aria-valuetext", when);
