@@ -2,9 +2,9 @@
 
     python benchmarks/store.py runs/bench.json [runs/race.json] [runs/hosts.json ...]
 
-These are the files that run.py, race.py and hosts.py write; measure on an idle machine. They replace the entries of
-their benchmarks; of hosts.py several runs may be given. Then `python tools/comparison.py` prints the tables of the
-documentation, and `pytest tests/project/test_prose.py` names the sentences that have become wrong.
+These are the files that run.py, race.py, hosts.py, parts.py, costs.py and start.py write; measure on an idle machine.
+They replace the entries of their benchmarks; of hosts.py several runs may be given. Then `python tools/comparison.py`
+prints the tables of the documentation, and `pytest tests/project/test_prose.py` names the sentences that have become wrong.
 """
 
 import json
@@ -57,9 +57,15 @@ def of_hosts(stored):
     return {"hosts": {"runs": [stored["hosts"]]}}
 
 
+def of_start(stored):
+    """Return the seconds of `start.py`."""
+    return {"start": {name: spread(values) for name, values in stored["start"].items()}}
+
+
 def summary(stored):
     """Return the entries of one file of results."""
-    kinds = {"results": of_run, "rounds": of_race, "hosts": of_hosts}
+    kinds = {"results": of_run, "rounds": of_race, "hosts": of_hosts, "start": of_start}
+    kinds |= {name: lambda stored, name=name: {name: stored[name]} for name in ("parts", "costs")}
     (entries,) = (kinds[kind](stored) for kind in kinds if kind in stored)
     facts = {"machine": stored["machine"], "stored": f"{datetime.now(UTC):%Y-%m-%d}"}
     return {name: facts | entry for name, entry in entries.items()}
