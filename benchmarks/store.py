@@ -4,7 +4,7 @@
 
 These are the files that run.py, race.py, hosts.py, parts.py, costs.py and start.py write; measure on an idle machine.
 They replace the entries of their benchmarks; of hosts.py several runs may be given. Then `python tools/comparison.py`
-prints the tables of the documentation, and `pytest tests/project/test_prose.py` names the sentences that have become wrong.
+prints the tables of the documentation, and `pytest tests/project/test_prose.py` names sentences that became wrong.
 """
 
 import json
