@@ -68,9 +68,10 @@ def python_for(environment):
 
 
 class Worker:
-    def __init__(self, name):
+    def __init__(self, name, environment=None):
         command = [python_for(WORKERS[name]), HERE / "workers" / f"{name}.py"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command, env=environment, **pipes)
         self.title = self._read()
         print(f"ready: {self.title}", flush=True)
 
