@@ -46,7 +46,7 @@ class ChunkPlan:
         most = max_steps or MAX_CHUNK_STEPS
         num_chunks = -(-num_steps // most)
         steps = num_steps // num_chunks
-        # If chunks are short because rows are large, rounding would leave many rows unread: of 127 steps, 16 chunks of 7.
+        # If chunks are short because rows are large, rounding could leave many rows unread: 127 steps, 16 chunks of 7.
         if num_steps - steps * num_chunks > num_steps / 20:
             steps = max(range((most + 1) // 2, most + 1), key=lambda some: (num_steps // some * some, some))
             num_chunks = num_steps // steps
