@@ -21,7 +21,7 @@ test: $(VENV)/.installed-test ## run the default tests, in four minutes
 test-thorough: $(VENV)/.installed-test ## run more cases, as CI does, in seven minutes
 	@$(BIN)/python -m pytest -m 'thorough and not slow'
 
-test-slow: $(VENV)/.installed-test ## run the slow tests
+test-slow: $(VENV)/.installed-test $(VENV)-s3/.installed ## run the slow tests
 	@$(BIN)/python -m pytest -m slow -n 0
 
 mutants: $(VENV)/.installed-mutants ## break the code in 208 ways and check that tests detect it; takes an hour
@@ -52,7 +52,7 @@ wheel-test: $(VENV)/.installed-release ## build wheel and sdist, and try them in
 	@$(BIN)/python tools/try_wheel.py
 
 clean: ## remove .venv, caches and built files, but not runs/
-	rm -rf $(VENV) .cache .hypothesis .pytest_cache .ruff_cache dist docs/_build
+	rm -rf $(VENV) $(VENV)-s3 .cache .hypothesis .pytest_cache .ruff_cache dist docs/_build
 	find src tests docs -name __pycache__ -prune -exec rm -rf {} +
 
 # One stamp per extra, so that a target installs only what it needs. Rarely imported modules are compiled on import.
@@ -71,6 +71,17 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[$*]'; \
 	$(BIN)/python -m compileall -qq -j 0 -x $(NOT_COMPILED) $(VENV)/lib || true; \
 	touch $@
+
+# A real S3 server and its client, for tests of faults: they need older versions of some packages than constraints.txt
+# has, so they have an environment of their own, which finds everything else in .venv. Without them, tests are skipped.
+$(VENV)-s3/.installed: $(VENV)/.installed-test
+	@echo "Installing moto and s3fs into $(VENV)-s3 ..."; rm -rf $(VENV)-s3; \
+	$(BIN)/python -m venv --without-pip $(VENV)-s3 && \
+	$(BIN)/python -m pip --python $(VENV)-s3/bin/python install --quiet --disable-pip-version-check $(S3) && \
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(" + repr(sysconfig.get_path("purelib")) + ")")' \
+	> $$($(VENV)-s3/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/aevb.pth && \
+	touch $@ || echo "moto and s3fs cannot be installed; the tests with S3 will be skipped."
+S3 := 'moto[server]==5.2.5' 's3fs==2026.9.0'
 
 # Some systems ship venv without pip; then the system's pip installs it.
 MAKE_VENV = $(PYTHON) -m venv $(VENV) > /dev/null 2>&1 || { $(PYTHON) -m venv --without-pip $(VENV) && \

@@ -83,12 +83,10 @@ def python_for(environment):
 
 
 class Worker:
-    def __init__(self, name, benchmark, shared):
+    def __init__(self, name, environment=None):
         command = [python_for(WORKERS[name]), HERE / "workers" / f"{name}.py"]
-        environment = os.environ | {"AEVB_BENCH_SHARED": shared, "AEVB_BENCH_SIZE": SIZES.get(benchmark, "paper")}
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command, env=os.environ | (environment or {}), **pipes)
         self.title = self._read()
         print(f"ready: {self.title}", flush=True)
 
@@ -126,7 +124,8 @@ def run(benchmark, num_rounds, only):
     ours, *others = targets
     names = [ours, *(name for name in others if name in only)]
     shared = tempfile.TemporaryDirectory()  # where the first worker leaves what the others need
-    workers = {name: Worker(name, benchmark, shared.name) for name in names}
+    environment = {"AEVB_BENCH_SHARED": shared.name, "AEVB_BENCH_SIZE": SIZES.get(benchmark, "paper")}
+    workers = {name: Worker(name, environment) for name in names}
     rates = {name: [] for name in names}
     for number in range(num_rounds):
         for name, worker in workers.items():

@@ -1,10 +1,13 @@
 """Commands in several processes."""
 
+import functools
+import http.server
 import json
 import os
 import socket
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -105,3 +108,33 @@ def test_each_process_encodes_and_evaluates_its_part(together, tmp_path):
     alone, both = (json.loads(text)["log_likelihood"] for text in (one.stdout, outputs[0]))
     assert both["value"] == pytest.approx(alone["value"], rel=1e-5)
     assert both["rows"] == alone["rows"] == 70
+
+
+@pytest.fixture
+def site(tmp_path):
+    """The address of a web server for the files of a folder, and the folder."""
+    (folder := tmp_path / "site").mkdir()
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", folder
+        server.shutdown()
+
+
+@pytest.mark.slow
+def test_a_run_on_a_url_fills_in_values_though_only_the_first_process_computes(together, site, tmp_path, monkeypatch):
+    """The first one opens the data of the run again, for the names of columns, when the other one has ended."""
+    pytest.importorskip("aiohttp")
+    monkeypatch.setenv("AEVB_CACHE", str(tmp_path / "cache"))
+    address, folder = site
+    rows = np.random.default_rng(0).random((60, 4))
+    np.save(folder / "rows.npy", rows)
+    rows[::7, 1] = np.nan
+    np.save(folder / "holes.npy", rows)
+    options = ["--max-epochs", "1", "--quiet", "--name", "run"]
+    subprocess.run([sys.executable, "-m", "aevb", "fit", f"{address}/rows.npy", *options], check=True, cwd=tmp_path)
+    codes, _, errors = together("inpaint", "runs/run", f"{address}/holes.npy", "--method", "importance")
+    assert codes == [0, 0], errors
+    filled = np.load(tmp_path / "runs/run/filled_rows.npy")
+    assert np.isfinite(filled).all()
+    np.testing.assert_allclose(filled[1], rows[1], rtol=1e-6)

@@ -11,6 +11,12 @@ import numpy as np
 import pytest
 
 WORKER = Path(__file__).with_name("worker.py")
+S3_PYTHON = Path(__file__).parents[2] / ".venv-s3/bin/python"  # `make test-slow` makes it
+
+
+def python_for(variables):
+    """Return the interpreter of a worker: PYTHON of its variables, or that of the tests."""
+    return str(variables.get("PYTHON", sys.executable))
 
 
 def free_port():
@@ -28,7 +34,7 @@ class Processes:
         self._files = [tempfile.TemporaryFile("w+") for _ in range(number)]  # noqa: SIM115
         self.running = [
             subprocess.Popen(
-                [sys.executable, str(WORKER), *map(str, arguments), self.coordinator, str(number), str(process)],
+                [python_for(variables), str(WORKER), *map(str, arguments), self.coordinator, str(number), str(process)],
                 env=environment | variables_of(variables, process),
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -78,6 +84,16 @@ def processes():
         group.close()
 
 
+@pytest.fixture(scope="session")
+def s3_python():
+    """An interpreter with moto, s3fs and aevb: s3fs needs older versions of some packages than constraints.txt has."""
+    for python in (S3_PYTHON, sys.executable):
+        program = "import aevb, moto.server, s3fs"
+        if Path(python).exists() and subprocess.run([python, "-c", program], capture_output=True).returncode == 0:
+            return str(python)
+    pytest.skip("moto and s3fs are not installed: `make test-slow` installs them into .venv-s3")
+
+
 @pytest.fixture
 def learned(tmp_path):
     """A function that returns what one process learns, alone or with several devices."""
@@ -85,7 +101,7 @@ def learned(tmp_path):
     def learn(models, **variables):
         path = tmp_path / "one.npz"
         environment = os.environ | {"PYTHONHASHSEED": "0"} | {name: str(value) for name, value in variables.items()}
-        subprocess.run([sys.executable, str(WORKER), models, str(path)], check=True, env=environment)
+        subprocess.run([python_for(variables), str(WORKER), models, str(path)], check=True, env=environment)
         return dict(np.load(path))
 
     return learn

@@ -45,6 +45,19 @@ def test_a_killed_process_ends_the_other_one(long_run, dead):
 
 
 @pytest.mark.slow
+def test_a_process_killed_while_it_saves_loses_nothing(processes, learned, tmp_path, check_equal):
+    folder = tmp_path / "checkpoints"
+    saved = {"CHECKPOINT": folder, "EPOCHS": 4, "JAX_ENABLE_X64": 1}
+    group = processes(2, "dense", tmp_path / "{process}.npz", **saved, DIES_IN_SAVE=1)
+    assert group.codes(A_MINUTE * 3) == [-signal.SIGKILL, 75], "\n".join(group.said)
+    assert "aevb: process 0 (on " in group.said[1]
+    assert len(list(folder.glob("chunk-*"))) == 2
+    (half,) = folder.glob(".chunk-*.safetensors.*")
+    assert half.stat().st_size > 0
+    check_equal(learned("dense", **saved), learned("dense", EPOCHS=4, JAX_ENABLE_X64=1), 1e-12)
+
+
+@pytest.mark.slow
 def test_a_process_that_hangs_ends_the_other_one_and_then_itself(long_run):
     group, _ = long_run
     group.running[1].send_signal(signal.SIGSTOP)
@@ -74,9 +87,10 @@ def test_a_signal_to_one_process_stops_all_after_a_common_save(long_run, number,
     [
         ({"EPOCHS": 2, "ONE_EPOCHS": 3}, "limits (max_epochs, patience): not the same in process 1 (on "),
         ({"ONE_ROWS": 299}, "data: not the same in process 1 (on "),
+        ({"ONE_VERSION": "0.0.1"}, "version of aevb: not the same in process 1 (on "),
     ],
 )
-def test_different_data_or_settings_are_refused_in_all_processes(processes, tmp_path, variables, message):
+def test_different_data_settings_or_versions_are_refused_in_all_processes(processes, tmp_path, variables, message):
     group = processes(2, "dense", tmp_path / "{process}.npz", **variables)
     assert group.codes() == [1, 1]
     assert all(message in said for said in group.said), "\n".join(group.said)

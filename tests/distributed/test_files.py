@@ -38,3 +38,26 @@ def test_any_number_of_processes_learns_from_files_what_one_does(
     one = learned("files", SHARDS=shards, JAX_ENABLE_X64=1)
     for process in learned_together("files", number, SHARDS=shards, JAX_ENABLE_X64=1):
         check_equal(process, one, 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "code"), [("npy", 0), ("parquet", 1)])
+def test_a_shard_that_disappears_during_training_is_not_needed_or_ends_all(shards, processes, kind, code):
+    """Files of .npy are open during the whole run, and can still be read; of Parquet, each part is opened anew."""
+    removed = shards / kind / f"2.{kind}"
+    given = {"SHARDS": shards, "KINDS": kind, "REMOVED": removed, "EPOCHS": 3}
+    group = processes(2, "files", shards / "{process}.npz", **given)
+    assert group.codes() == [code, code], "\n".join(group.said)
+    assert not removed.exists()
+    assert all((f"{removed} cannot be read" in said) == bool(code) for said in group.said), "\n".join(group.said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_a_corrupt_shard_ends_all_and_is_named(shards, processes, kind):
+    path = shards / kind / f"2.{kind}"
+    path.write_bytes(path.read_bytes()[:200])
+    group = processes(2, "files", shards / "{process}.npz", SHARDS=shards, KINDS=kind)
+    assert group.codes() == [1, 1], "\n".join(group.said)
+    assert all(path.name in said for said in group.said), "\n".join(group.said)
+    assert not list(shards.glob("*.npz"))

@@ -74,15 +74,12 @@ def shards(tmp_path):
 @pytest.fixture(params=["http", "s3"])
 def store(request, shards):
     """The URL of the shards, and the environment variables that it needs."""
-    command = ["-m", "http.server", "--bind", "127.0.0.1", "--directory", str(shards)]
+    command = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(shards)]
     if request.param == "s3":
-        for name in ("moto", "s3fs"):
-            pytest.importorskip(name, reason=f"{name} is not installed: pip install 'moto[server]' s3fs")
-        command = ["-m", "moto.server", "-H", "127.0.0.1", "-p"]
+        python = request.getfixturevalue("s3_python")
+        command = [python, "-m", "moto.server", "-H", "127.0.0.1", "-p"]
     port = free_port()
-    server = subprocess.Popen(
-        [sys.executable, *command, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    server = subprocess.Popen([*command, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     Faulty.origin, Faulty.faults = ("127.0.0.1", port), {}
     proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Faulty)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
@@ -93,6 +90,7 @@ def store(request, shards):
     else:
         known = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1"}
         known |= {"AWS_ENDPOINT_URL": address, "AWS_MAX_ATTEMPTS": "1"}
+        known |= {"PYTHON": python}  # of the workers
         _fill(shards, f"http://127.0.0.1:{port}", known)
         yield "s3://bucket/shards/", known
     proxy.shutdown()
@@ -118,7 +116,7 @@ def _fill(folder, address, known):
     )
     paths = [str(folder / name) for name in NAMES]
     subprocess.run(
-        [sys.executable, "-c", program, *paths], env=os.environ | known | {"AWS_ENDPOINT_URL": address}, check=True
+        [known["PYTHON"], "-c", program, *paths], env=os.environ | known | {"AWS_ENDPOINT_URL": address}, check=True
     )
 
 

@@ -124,8 +124,13 @@ def files(**options):
     folder = Path(os.environ["SHARDS"])
     sizes = {"npy": 50, "parquet": 47, "npz": 3}  # which 2, 3 and 4 do not divide
     for name in os.environ.get("KINDS", "npy,parquet,npz").split(","):
-        vae = aevb.VAE(latent_dim=2, batch_size=sizes[name], max_epochs=2, **QUICK)
-        yield vae.fit(folder / name, **options)
+        vae = aevb.VAE(latent_dim=2, batch_size=sizes[name], max_epochs=int(os.environ.get("EPOCHS", 2)), **QUICK)
+        yield vae.fit(folder / name, **options, callbacks=[remove_shard] if "REMOVED" in os.environ else [])
+
+
+def remove_shard(_):
+    """After an epoch, remove a shard that is read in the next one."""
+    Path(os.environ["REMOVED"]).unlink(missing_ok=True)
 
 
 _MODELS = dense, decisions, table, sequence, windows, variants, images, files, remote, large, labels
@@ -171,6 +176,28 @@ def fill_disk_after_two_saves():
     checkpoint.write_state = write_state
 
 
+def die_in_the_third_save():
+    """End as by SIGKILL when half of a checkpoint is written."""
+    import signal
+
+    from aevb.training import checkpoint
+
+    original, saves = checkpoint.write_state, []
+
+    def write_state(path, *arguments):
+        def killed(scratch, data):
+            with open(scratch, "wb") as file:
+                file.write(data[: len(data) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        saves.append(path)
+        if len(saves) > 2:
+            Path.write_bytes = killed
+        original(path, *arguments)
+
+    checkpoint.write_state = write_state
+
+
 def count_bytes(found):
     """Keep the bytes of the state that each device has after a chunk."""
     import jax
@@ -197,6 +224,12 @@ def main():
     start(launch)
     if "FULL_DISK" in os.environ:
         fill_disk_after_two_saves()
+    if "DIES_IN_SAVE" in os.environ:
+        die_in_the_third_save()
+    if "VERSION" in os.environ:
+        from aevb.training import run
+
+        run.__version__ = os.environ["VERSION"]
     found, vae = {}, None
     if "BYTES" in os.environ:
         count_bytes(found)

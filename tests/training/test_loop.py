@@ -175,6 +175,14 @@ def test_plans_read_nearly_everything_in_short_chunks(num_rows, batch_size):
     assert 0 <= left_out < plan.batch_size * (plan.num_chunks + 1)
 
 
+def test_plans_read_nearly_everything_if_memory_allows_only_short_chunks():
+    for most in range(1, 20):
+        for num_steps in (*range(100, 140), 6377):
+            plan = feed.ChunkPlan.of_steps(num_steps, 1, most)
+            assert 1 <= plan.num_steps <= most
+            assert 0.95 * num_steps <= plan.samples_per_epoch <= num_steps
+
+
 @pytest.mark.thorough
 def test_fewer_rows_than_a_batch_are_one_batch():
     trained = run(*start(num_data=30), rows=ROWS[:30])

@@ -149,13 +149,15 @@ def apply(run: Path, data: str, task: Task, output: Path | None, console: Consol
         raise InputError(f"{run} is a run on a table. This command is for images and for rows of numbers.")
     with waiting("Reading the data"):
         from aevb.data.remote import nearby
-        from aevb.parallel import group
+        from aevb.parallel import ALONE as ONE_PROCESS
+        from aevb.parallel import group, work_as
 
         if (tables := large_rows(opened, data, is_raw=task.is_raw)) is not None:
             return _apply_to_large(opened, tables, task, output, console)
         data = str(nearby(data))
     if not group().is_first:
         return None
+    work_as(ONE_PROCESS)  # the others have ended: nothing may wait for them, such as for headers at a URL
     if opened.has_frames:
         return _apply_to_table(opened, data, task, output, console)
     with waiting("Reading the data"), console.notes():

@@ -135,6 +135,10 @@ def fit(
     tables = read_config(config) if config else {}
     table = tables.get("data", {}) | _given({"time": time, "sequence": sequence})
     if estimator_for(table) == "target":
+        if resume is not None:
+            raise InputError(
+                f"--resume {resume}: a run with --target has no checkpoints. Train it again, in a new folder."
+            )
         raise InputError(f"{config}: the config of a run with a target. Give --target {table['target']} instead.")
     if own_model is None and config is not None and "own_model" in tables.get("run", {}):
         own_model = config.parent / str(tables["run"]["own_model"])

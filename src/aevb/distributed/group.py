@@ -111,10 +111,10 @@ class Group:
         found = self._gathered(np.frombuffer(data.ljust(int(lengths.max()), b"\0"), np.uint8))
         return [np.asarray(part).tobytes()[:length] for part, length in zip(found, lengths, strict=True)]
 
-    def leave(self) -> None:
+    def leave(self, has_failed: bool = False) -> None:
         """Tell the others that this process ends."""
         if self._watch is not None:
-            self._watch.leave()
+            self._watch.leave(has_failed)
 
     def together(self, function: Callable[[Any], T], items: Iterable) -> list[T]:
         """Return the function's values for all items; each process computes every k-th and all get the same bits."""

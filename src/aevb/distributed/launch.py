@@ -193,5 +193,5 @@ def leave(code: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()
-    group().leave()
+    group().leave(has_failed=code != 0)
     os._exit(code)

@@ -33,20 +33,34 @@ class Watch:
         self._lines, self._seconds = dict(met.lines), seconds
         self._heard = dict.fromkeys(self._lines, time.monotonic())
         self._left: dict[int, float] = {}  # processes that ended, and when
+        self._failed: set[int] = set()  # those of them that ended with an error
         self._lock, self._is_closed = threading.Lock(), threading.Event()
         self.is_busy = False  # whether this process works together with the others
         self._thread = threading.Thread(target=self._run, name="aevb-watch", daemon=True)
         self._thread.start()
 
-    def leave(self) -> None:
-        """Tell the others that this process has nothing more to do with them."""
+    def leave(self, has_failed: bool = False) -> None:
+        """Tell the others that this process has nothing more to do with them.
+
+        After an error, the first process waits until they have ended, too: JAX aborts them as soon as it is gone,
+        before they can say what is wrong.
+        """
         if self._is_closed.is_set():
             return
         self._is_closed.set()
         self._thread.join(timeout=2 * BEAT)
         for line in self._lines.values():
             with suppress(OSError):
-                line.send({"left": self.process_id})
+                line.send({"left": self.process_id, "has_failed": has_failed})
+        end = time.monotonic() + GRACE + 3 * BEAT
+        for number, line in self._lines.items():
+            with suppress(OSError):
+                while has_failed and self.process_id == 0 and number not in self._left:
+                    said = line.receive(end - time.monotonic())
+                    if "left" in said:
+                        self._left[number] = time.monotonic()
+        for line in self._lines.values():
+            with suppress(OSError):
                 line.close()
 
     def wait_for_verdict(self) -> None:
@@ -80,7 +94,7 @@ class Watch:
                 if "ended" in said:
                     self._end(Member(*said["ended"]), said["why"])
                 if "left" in said:
-                    self._note_left(said["left"])
+                    self._note_left(said["left"], said.get("has_failed", False))
         except TimeoutError:
             return
         except OSError:
@@ -88,10 +102,11 @@ class Watch:
             if number not in self._left:
                 self._end(self.members[number], "has died")
 
-    def _note_left(self, number):
+    def _note_left(self, number, has_failed):
         self._left.setdefault(number, time.monotonic())
+        self._failed |= {number} if has_failed else set()
         if self.process_id == 0:
-            self._tell({"left": number})
+            self._tell({"left": number, "has_failed": has_failed})
 
     def _check(self):
         now = time.monotonic()
@@ -99,7 +114,7 @@ class Watch:
             if number not in self._left and now - heard > self._seconds:
                 self._end(self.members[number], f"has not answered for {now - heard:.0f} s")
         for number, when in self._left.items():
-            if self.is_busy and now - when > GRACE:
+            if (self.is_busy or number in self._failed) and now - when > GRACE:
                 self._end(self.members[number], "has ended before the work was done; see its own messages")
 
     def _end(self, member: Member, why: str):

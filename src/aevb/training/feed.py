@@ -43,8 +43,14 @@ class ChunkPlan:
     @classmethod
     def of_steps(cls, num_steps: int, batch_size: int, max_steps: int | None = None) -> "ChunkPlan":
         """Return the plan for this many steps in an epoch."""
-        num_chunks = -(-num_steps // (max_steps or MAX_CHUNK_STEPS))
-        return cls(batch_size, num_steps // num_chunks, num_chunks)
+        most = max_steps or MAX_CHUNK_STEPS
+        num_chunks = -(-num_steps // most)
+        steps = num_steps // num_chunks
+        # If chunks are short because rows are large, rounding could leave many rows unread: 127 steps, 16 chunks of 7.
+        if num_steps - steps * num_chunks > num_steps / 20:
+            steps = max(range((most + 1) // 2, most + 1), key=lambda some: (num_steps // some * some, some))
+            num_chunks = num_steps // steps
+        return cls(batch_size, steps, num_chunks)
 
     def chunks_of(self, epoch: int) -> range:
         """Return the numbers of an epoch's chunks, counted from the start of the run."""
