@@ -19,6 +19,7 @@ from aevb.estimators import importance, sgvb_a, sgvb_b
 from aevb.fitted import filtering
 from aevb.fitted import sequences as tasks
 from aevb.fitted.filtering import one_filter
+from aevb.inference.particle_filter import smoothed_draws
 from aevb.models import (
     Column,
     Conversion,
@@ -344,6 +345,29 @@ def test_filtered_states_are_those_given_the_observations_so_far():
         log_p = np.asarray(found.log_predictive)
         assert (log_p[:, length:] == 0).all()
         np.testing.assert_allclose(log_p[:, :length].mean(axis=0), np.diff(predictive), atol=0.05)
+
+
+@pytest.mark.thorough
+def test_states_drawn_backwards_are_those_given_all_observations():
+    """Averages over 50 filters with 20 draws each, within 6 standard errors; covariances within a bias of order 1/K."""
+    generative, recognition = linear_models()
+    for x in each(datapoints())[:3]:
+        length = int(x.given["length"])
+        x_here = jax.tree.map(jnp.asarray, x)
+
+        def drawn(key, x=x_here):
+            key_filter, key_back = jax.random.split(key)
+            found = one_filter((generative, recognition), x, key_filter, 500, keep=True)
+            return smoothed_draws(generative.latent_distribution(x), found, key_back, 20)
+
+        z = np.asarray(jax.jit(jax.vmap(drawn))(jax.random.split(jax.random.key(2), 50)))  # (50, 20, T, J)
+        _, mean, cov = conditioned(generative, x)
+        z = z[:, :, :length].reshape(50, 20, length * J)
+        averages = z.mean(axis=1)
+        std_errors = averages.std(axis=0) / np.sqrt(50)
+        np.testing.assert_array_less(abs(averages.mean(axis=0) - mean), 6 * std_errors + 3e-3)
+        found = np.cov(z.reshape(1000, -1).T).reshape(cov.shape)
+        np.testing.assert_allclose(found, cov, atol=6 * np.diag(cov).max() / np.sqrt(1000))
 
 
 # ---- padding, and states given all observations ----------------------------------------------------------------------

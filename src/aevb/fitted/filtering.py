@@ -13,10 +13,12 @@ import numpyro.distributions as dist
 from jax import Array
 
 from aevb.arrays import fingerprint
+from aevb.distributions import reparameterize
 from aevb.inference.guided import guided
-from aevb.inference.particle_filter import Particles, particle_filter
+from aevb.inference.particle_filter import Particles, particle_filter, smoothed_draws
 
 MAX_GUIDED = 32  # columns, and state variables, of filters whose particles are drawn given x_t
+NUM_PARTICLES = 300  # of a filter whose particles are smoothed
 NUM_FILTERS = 10  # independent particle filters, whose spread gives the standard error
 
 
@@ -43,7 +45,9 @@ def filters_with(num_particles: int) -> Callable:
     return run
 
 
-def one_filter(models: tuple, x: Any, key: Array, num_particles: int, *, may_look_ahead: bool = False) -> Particles:
+def one_filter(
+    models: tuple, x: Any, key: Array, num_particles: int, *, may_look_ahead: bool = False, keep: bool = False
+) -> Particles:
     """Return the particle filter of one sequence.
 
     Args:
@@ -53,6 +57,7 @@ def one_filter(models: tuple, x: Any, key: Array, num_particles: int, *, may_loo
         num_particles: K.
         may_look_ahead: Whether states may be proposed by a q that has seen later observations. The estimate of p(x) is
             unbiased all the same; those of filtered states and of single steps are better without.
+        keep: Whether to keep the particles of all steps.
     """
     generative, _ = models
 
@@ -65,7 +70,32 @@ def one_filter(models: tuple, x: Any, key: Array, num_particles: int, *, may_loo
     read = {name: x.given[name] for name in ("previous",) if name in x.given}
     of_steps = x.values, x.observed, read
     proposal = _proposal(models, x, (prior, of_steps), may_look_ahead)
-    return particle_filter(prior, log_emission, of_steps, key, num_particles, proposal)
+    return particle_filter(prior, log_emission, of_steps, key, num_particles, proposal, keep=keep)
+
+
+def states_given_all(models: tuple, x: Any, key: Array, num_pairs: int) -> Array:
+    """Draw all states of one sequence given all its observations, (2 num_pairs, T, J): from q, or by a particle filter.
+
+    The logarithm of the filter's estimate of p(x) and the bound of q are both below log p(x) on average, the nearer the
+    better their states: the larger one decides. Filters are tried if their particles are drawn given x_t.
+    """
+    generative, recognition = models
+    key_q, key_filter, key_back = jax.random.split(key, 3)
+    q, prior = recognition(x), generative.latent_distribution(x)
+    z = draws_of(q, key_q, num_pairs)
+    if not _is_gaussian(generative, prior):
+        return z
+    bound = jnp.mean(jax.vmap(lambda z: generative.log_joint(x, z) - jnp.asarray(q.log_prob(z)))(z))
+    found = one_filter(models, x, key_filter, NUM_PARTICLES, keep=True)
+    smoothed = smoothed_draws(prior, found, key_back, 2 * num_pairs)
+    return jnp.where(found.log_likelihood > bound, smoothed, z)
+
+
+def draws_of(q: Any, key: Array, num_pairs: int) -> Array:
+    """Return draws of all states from q(z|x), (2 num_pairs, T, J), in pairs of opposite noise."""
+    noise, transform = reparameterize(q)
+    epsilon: Any = noise.sample(key, (num_pairs,))
+    return transform(jnp.concatenate([epsilon, -epsilon]))
 
 
 def _proposal(models, x, filtered, may_look_ahead):

@@ -14,8 +14,7 @@ from jax import Array, lax
 
 from aevb.arguments import check_parameter
 from aevb.arrays import fingerprint
-from aevb.distributions import reparameterize
-from aevb.fitted.filtering import one_filter
+from aevb.fitted.filtering import draws_of, one_filter
 from aevb.fitted.model import FittedModel
 from aevb.fitted.sequences import over_sequences
 
@@ -82,9 +81,7 @@ def last_states(models: tuple, x: Any, key: Array, num_pairs: int) -> Array:
     found = one_filter(models, x, key_filter, max(NUM_PARTICLES, 2 * num_pairs))
     chosen = jax.random.categorical(key_choice, found.log_weights, shape=(2 * num_pairs,))
     q = recognition(x)
-    noise, transform = reparameterize(q)
-    epsilon: Any = noise.sample(key_q, (num_pairs,))
-    z = transform(jnp.concatenate([epsilon, -epsilon]))  # (S, T, J)
+    z = draws_of(q, key_q, num_pairs)  # (S, T, J)
     bound = jnp.mean(jax.vmap(lambda z: generative.log_joint(x, z) - jnp.asarray(q.log_prob(z)))(z))
     return jnp.where(found.log_likelihood > bound, found.last[chosen], z[:, x.given["length"].astype(int) - 1])
 

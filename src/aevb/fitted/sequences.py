@@ -18,7 +18,7 @@ from jax import Array, lax
 from aevb.arrays import fingerprint
 from aevb.distributions import reparameterize
 from aevb.estimators import Terms
-from aevb.fitted.filtering import NUM_FILTERS, filter_with, filters_with
+from aevb.fitted.filtering import NUM_FILTERS, draws_of, filter_with, filters_with, states_given_all
 from aevb.fitted.model import FittedModel
 from aevb.inference.importance import estimate_from
 from aevb.inference.result import LogLikelihood
@@ -154,17 +154,15 @@ def smoothed(model: FittedModel, encoded: Any, num_draws: int) -> tuple[list, li
 @cache
 def _moments(num_pairs):
     def moments(models, x, key):
-        z = draws_of(models, x, key, num_pairs)
+        z = states_of_q(models, x, jax.random.fold_in(key, fingerprint(x)), num_pairs)
         return jnp.mean(z, axis=0), jnp.std(z, axis=0)
 
     return moments
 
 
-def draws_of(models: tuple, x: Any, key: Array, num_pairs: int) -> Array:
+def states_of_q(models: tuple, x: Any, key: Array, num_pairs: int) -> Array:
     """Return draws of all states from q(z|x), (2 num_pairs, T, J)."""
-    noise, transform = reparameterize(models[1](x))
-    epsilon: Any = noise.sample(jax.random.fold_in(key, fingerprint(x)), (num_pairs,))
-    return transform(jnp.concatenate([epsilon, -epsilon]))
+    return draws_of(models[1](x), key, num_pairs)
 
 
 def sample(model: FittedModel, encoded: Any, random_state: Any = None, *, mean: bool = False) -> list:
@@ -194,9 +192,11 @@ def _sample_mean(models, x, data):
 def impute(model: FittedModel, encoded: Any, num_draws: int, random_state: Any = None) -> tuple[list, list]:
     """Return the best guess of each entry given all that is observed, (T_i, D), and draws, (num_draws, T_i, D).
 
-    Numbers are expectations, labels the most probable ones; observed entries are returned unchanged.
+    Numbers are expectations, labels the most probable ones; observed entries are returned unchanged. States are those
+    of q, or of a particle filter where it is closer to the posterior, see
+    :func:`~aevb.fitted.filtering.states_given_all`.
     """
-    guesses, draws, _ = replicate(model, encoded, num_draws, random_state)
+    guesses, draws, _ = replicate(model, encoded, num_draws, random_state, states_given_all)
 
     def kept(parts):
         pairs = zip(encoded.values, parts, strict=True)
@@ -205,29 +205,31 @@ def impute(model: FittedModel, encoded: Any, num_draws: int, random_state: Any =
     return kept(guesses), kept(draws)
 
 
-def replicate(model: FittedModel, encoded: Any, num_draws: int, random_state: Any = None) -> tuple[list, list, list]:
-    """Draw each entry, observed or not: states from q(z|x), entries from p(x_t|z_t).
+def replicate(
+    model: FittedModel, encoded: Any, num_draws: int, random_state: Any = None, states: Callable = states_of_q
+) -> tuple[list, list, list]:
+    """Draw each entry, observed or not: states from q(z|x), or as `states` draws them, entries from p(x_t|z_t).
 
     Returns:
         Lists of the best guesses, (T_i, D), of the draws, (num_draws, T_i, D), and of the states' means, (T_i, J).
     """
-    found = over_sequences(_complete(num_draws), model, encoded, model.key(random_state))
-    guesses, draws, states = zip(*found, strict=True)
+    found = over_sequences(_complete(num_draws, states), model, encoded, model.key(random_state))
+    guesses, draws, means = zip(*found, strict=True)
     steps = [np.swapaxes(drawn, 0, 1) for drawn in draws]
     draws = [np.swapaxes(part, 0, 1)[:num_draws] for part in _trimmed(steps, encoded.lengths)]
-    return _trimmed(guesses, encoded.lengths), draws, _trimmed(states, encoded.lengths)
+    return _trimmed(guesses, encoded.lengths), draws, _trimmed(means, encoded.lengths)
 
 
 NUM_IMPUTED = 100  # draws of all states for an imputation
 
 
 @cache
-def _complete(num_draws):
+def _complete(num_draws, states):
     num_pairs = max(NUM_IMPUTED, num_draws + 1) // 2
 
     def complete(models, x, key):
         generative, _ = models
-        z = draws_of(models, x, key, num_pairs)
+        z = states(models, x, jax.random.fold_in(key, fingerprint(x)), num_pairs)
         p = generative.decoder.at(z, x.given)
         guess = p.row_from_statistics(jnp.mean(p.statistics(), axis=0))
         key = jax.random.fold_in(key, fingerprint(x) + 1)
@@ -243,5 +245,5 @@ def reconstruct(model: FittedModel, encoded: Any) -> list:
 
 
 def _expectation(models, x, key):
-    z = draws_of(models, x, key, NUM_IMPUTED // 2)
+    z = states_of_q(models, x, jax.random.fold_in(key, fingerprint(x)), NUM_IMPUTED // 2)
     return jnp.mean(models[0].decoder.at(z, x.given).expectation, axis=0)

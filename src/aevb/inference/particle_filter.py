@@ -1,4 +1,4 @@
-"""Sequential Monte Carlo: filtered states and log p(x) of a state-space model.
+"""Sequential Monte Carlo: filtered and smoothed states, and log p(x), of a state-space model.
 
 Paper: §7.
 """
@@ -23,6 +23,7 @@ class Particles(NamedTuple):
     variance: Array  # (T, J)
     last: Array  # (K, J), the particles at the last step
     log_weights: Array  # (K,), theirs, normalized
+    every: tuple[Array, Array] | None = None  # the particles of all steps (T, K, J) and their weights (T, K), if kept
 
     @property
     def log_likelihood(self) -> Array:
@@ -37,6 +38,8 @@ def particle_filter(
     key: Array,
     num_particles: int,
     proposal: MarkovChain | None = None,
+    *,
+    keep: bool = False,
 ) -> Particles:
     r"""Filter one sequence.
 
@@ -54,6 +57,7 @@ def particle_filter(
         key: Random key.
         num_particles: K.
         proposal: r, a chain whose steps see no later observations; None for the prior.
+        keep: Whether to keep the particles of all steps, see :func:`smoothed_draws`.
     """
     r, T, K = prior if proposal is None else proposal, prior.num_steps, num_particles
     exists = jnp.ones(T, bool) if prior.length is None else jnp.arange(T) < jnp.asarray(prior.length)
@@ -91,16 +95,48 @@ def particle_filter(
         z = jax.vmap(lambda q, key: q.sample(key))(q, jax.random.split(key_z, K))
         log_w, total = weighted(z, log_w, p, q, x)
         z, log_w = jnp.where(here, z, before), jnp.where(here, log_w, log_before)
-        return (z, log_w), (jnp.where(here, total, 0), *moments(z, log_w))
+        return (z, log_w), ((jnp.where(here, total, 0), *moments(z, log_w)), (z, log_w) if keep else None)
 
     rest = jax.tree.map(lambda leaf: leaf[1:], (x, prior.inputs, r.inputs))
     inputs = (*rest, jax.random.split(key, T - 1), exists[1:])
-    (last, log_weights), found = lax.scan(step, (z, log_w), inputs)
-    at_first = total, *moments(z, log_w)
-    log_predictive, mean, variance = (
-        jnp.concatenate([first[None], rest]) for first, rest in zip(at_first, found, strict=True)
-    )
-    return Particles(log_predictive, mean, variance, last, log_weights)
+    first = (total, *moments(z, log_w)), (z, log_w) if keep else None
+    (last, log_weights), rest = lax.scan(step, (z, log_w), inputs)
+    joined = jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), first, rest)
+    (log_predictive, mean, variance), every = joined
+    return Particles(log_predictive, mean, variance, last, log_weights, every)
+
+
+def smoothed_draws(prior: MarkovChain, found: Particles, key: Array, num_draws: int) -> Array:
+    r"""Draw all states given all observations, (num_draws, T, J), from the particles of a filter.
+
+    .. math:: z_T \sim \sum_k W_T^k \delta_{z_T^k}, \qquad
+        z_t \sim \sum_k \frac{W_t^k\, p(z_{t+1} | z_t^k)}{\sum_j W_t^j\, p(z_{t+1} | z_t^j)} \delta_{z_t^k}
+
+    Backward simulation (Godsill, Doucet and West, "Monte Carlo smoothing for nonlinear time series", 2004).
+
+    Args:
+        prior: p(z).
+        found: Of :func:`particle_filter`, with ``keep=True``.
+        key: Random key.
+        num_draws: Number of draws.
+    """
+    assert found.every is not None, "the filter must keep its particles"
+    (z, log_w), S, T = found.every, num_draws, prior.num_steps
+    exists = jnp.ones(T, bool) if prior.length is None else jnp.arange(T) < jnp.asarray(prior.length)
+    *keys, key_last = jax.random.split(key, T)
+
+    def back(after, inputs):
+        z, log_w, u, key, later_exists = inputs  # of step t, and whether there is a step t + 1
+        p = jax.vmap(lambda z: prior.transition(z, u))(z)
+        log_p = jax.vmap(lambda after: jax.vmap(lambda p: p.log_prob(after))(p))(after)  # (S, K)
+        chosen = z[jax.random.categorical(key, log_w + log_p)]
+        before = jnp.where(later_exists, chosen, after)  # beyond the end the particles are those of the last step
+        return before, before
+
+    last = z[-1][jax.random.categorical(key_last, log_w[-1], shape=(S,))]
+    inputs = z[:-1], log_w[:-1], jax.tree.map(lambda leaf: leaf[1:], prior.inputs), jnp.stack(keys), exists[1:]
+    _, path = lax.scan(back, last, inputs, reverse=True)
+    return jnp.swapaxes(jnp.concatenate([path, last[None]]), 0, 1)
 
 
 def _systematic(log_weights, key):
