@@ -32,6 +32,7 @@ check: $(VENV)/.installed-dev ## check format, lint and types
 	@$(BIN)/python -m ruff format --check
 	@$(BIN)/python -m ruff check
 	@$(BIN)/python -m pyright
+	@$(BIN)/python tools/check_types.py
 
 check-page: ## check the types of the explorer page; needs npx
 	@npx --yes -p typescript tsc -p src/aevb/explorer/page

@@ -86,6 +86,7 @@ def test_facts_say_how_entries_become_numbers():
 
 METRICS = {
     "held_out_lower_bound": {"value": -12.5, "std_error": 0.25, "split": "test: 10 of 100 rows", "estimator": "sgvb-b"},
+    "active_units": {"value": 2, "binarization": "grey"},
     "epochs": 2,
     "warnings": ["few rows"],
 }
@@ -96,8 +97,12 @@ def test_a_model_card_has_the_numbers_of_the_run(vae):
     card = model_card("wine", vae.model_, "VAE", METRICS)
     head = dict(line.split(": ", 1) for line in card.split("---\n")[1].splitlines())
     (result,) = json.loads(head["model-index"])[0]["results"]
-    assert [(m["type"], m["value"]) for m in result["metrics"]] == [("held_out_lower_bound", -12.5)]
+    assert [(m["type"], m["value"]) for m in result["metrics"]] == [
+        ("held_out_lower_bound", -12.5),
+        ("active_units", 2),
+    ]
     assert "| held out lower bound | -12.5 ± 0.25 | sgvb-b; test: 10 of 100 rows |" in card
+    assert "| active units | 2 |  |" in card
     assert "- Warning: few rows" in card
     assert "p(x\\|z)" in card
 

@@ -1,3 +1,4 @@
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -39,6 +40,23 @@ def test_learning_curves_have_a_panel_for_each_term(tmp_path, monkeypatch):
     assert [list(line.get_ydata()) for line in above.lines[:2]] == [[-50.0, -25.0], [-30.0, -24.0]]
     assert [list(line.get_ydata()) for line in reconstruction.lines] == [[-20.0, -20.0], [-21.0, -21.0]]
     assert [list(line.get_ydata()) for line in divergence.lines] == [[4.0, 4.0], [3.0, 3.0]]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("epochs", [1, 3, 9, 40])
+def test_labels_of_small_panels_do_not_overlap(tmp_path, monkeypatch, epochs):
+    drawn = []
+    monkeypatch.setattr("aevb.report.learning.save", lambda figure, path: drawn.append(figure) or path)
+    terms = {"reconstruction": -20.0, "kl_divergence": 4.0}
+    history = [HISTORY[0] | terms | {"epoch": k, "samples": 1375 * k} for k in range(1, epochs + 1)]
+    learning_curve(model_of(history), tmp_path / "curve.png")
+    drawn[0].draw_without_rendering()
+    for axes in drawn[0].axes[1:]:
+        low, high = axes.get_xlim()
+        shown = [tick.label1 for tick in axes.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+        boxes = [label.get_window_extent() for label in shown]
+        assert boxes
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
 
 
 @pytest.mark.parametrize("labels", [None, np.arange(60) % 3, np.linspace(0, 1, 60)])

@@ -49,7 +49,7 @@ class Flow(Distribution):
     """
 
     arg_constraints = {"loc": constraints.real_vector, "scale": constraints.independent(constraints.positive, 1)}
-    support = constraints.real_vector  # pyright: ignore[reportAssignmentType]
+    support: Any = constraints.real_vector
     reparametrized_params = ["loc", "scale"]
     pytree_data_fields = ("loc", "scale", "layers")
 

@@ -35,7 +35,7 @@ class GaussianMixture(Distribution):
         "loc": constraints.independent(constraints.real, 2),
         "whitening": constraints.independent(constraints.lower_cholesky, 1),
     }
-    support = constraints.real_vector  # pyright: ignore[reportAssignmentType]
+    support: Any = constraints.real_vector
     pytree_data_fields = ("log_weights", "loc", "whitening")
 
     def __init__(self, log_weights: Any, loc: Any, whitening: Any, *, validate_args: bool | None = None):

@@ -33,7 +33,7 @@ class LogMeanNegativeBinomial(dist.Distribution):
     """
 
     arg_constraints = {"log_mean": constraints.real, "log_concentration": constraints.real}
-    support = constraints.nonnegative_integer  # pyright: ignore[reportAssignmentType]
+    support: Any = constraints.nonnegative_integer
 
     def __init__(self, log_mean: Any = 0.0, log_concentration: Any = 0.0, *, validate_args: bool | None = None):
         self.log_mean, self.log_concentration = jnp.asarray(log_mean), jnp.asarray(log_concentration)

@@ -34,7 +34,7 @@ class LogRatePoisson(dist.Distribution):
     """
 
     arg_constraints = {"log_rate": constraints.real}
-    support = constraints.nonnegative_integer  # pyright: ignore[reportAssignmentType]
+    support: Any = constraints.nonnegative_integer
 
     def __init__(self, log_rate: Any = 0.0, *, validate_args: bool | None = None):
         self.log_rate = jnp.asarray(log_rate)

@@ -94,7 +94,7 @@ class MarkovChain(TreeDistribution):
         _, rest = lax.scan(step, first, jax.tree.map(lambda leaf: leaf[1:], (noise, self.inputs)))
         return jax.tree.map(lambda first, rest: jnp.concatenate([first[None], rest]), first, rest)
 
-    def over_steps(self, function: Callable, z: Any, *others: "MarkovChain") -> Array:
+    def over_steps(self, function: Callable[..., Any], z: Any, *others: "MarkovChain") -> Array:
         """Return a function of each step's distribution in this and other chains, and of z_t; 0 beyond the end.
 
         Given the draw z (T, J), the steps are independent and computed in parallel.

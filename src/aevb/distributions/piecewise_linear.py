@@ -29,8 +29,8 @@ class PiecewiseLinear(Transform):
         [[1.25]]
     """
 
-    domain = constraints.real  # pyright: ignore[reportAssignmentType]
-    codomain = constraints.real  # pyright: ignore[reportAssignmentType]
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
 
     def __init__(self, knots: Edges, values: Edges):
         self.knots, self.values = knots, values

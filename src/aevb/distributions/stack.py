@@ -39,7 +39,7 @@ class Stack(Distribution):
 
     pytree_data_fields = ("chain",)
     pytree_aux_fields = ("sizes",)
-    support = constraints.real_vector  # pyright: ignore[reportAssignmentType]
+    support: Any = constraints.real_vector
 
     def __init__(self, chain: Chain, sizes: Mapping[str, int]):
         self.chain, self.sizes = chain, tuple(sizes.items())

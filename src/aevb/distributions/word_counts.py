@@ -34,7 +34,7 @@ class WordCounts(dist.Distribution):
     """
 
     arg_constraints = {"logits": constraints.real_vector, "length": constraints.nonnegative}
-    support = constraints.independent(constraints.nonnegative_integer, 1)  # pyright: ignore[reportAssignmentType]
+    support: Any = constraints.independent(constraints.nonnegative_integer, 1)
 
     def __init__(self, logits: Any, length: Any = 1.0, *, validate_args: bool | None = None):
         self.logits, self.length = jnp.asarray(logits), jnp.asarray(length)

@@ -140,11 +140,9 @@ def _loading(model):
 
 def _row(words, entry):
     error = f" ± {entry['std_error']:.3g}" if isinstance(entry.get("std_error"), int | float) else ""
-    how = [
-        f"{entry[key]}"
-        for key in ("unit", "estimator", "split", "binarization")
-        if entry.get(key) not in (None, "none")
-    ]
+    of_densities = ("binarization",) if "unit" in entry else ()  # a count of latent variables has none
+    keys = ("unit", "estimator", "split", *of_densities)
+    how = [f"{entry[key]}" for key in keys if entry.get(key) not in (None, "none")]
     return words, f"{entry['value']:.6g}{error}", "; ".join(how)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from aevb.estimators import is_weighted
 from aevb.fitted import FittedModel, fitted_model
@@ -48,7 +48,9 @@ def learning_curve(vae: Any, path: str | Path | None, datapoint: str = "row") ->
         axes.set_title(_TERMS[name], color=INK, fontsize=10, loc="left")
         _draw(axes, history, name)
         axes.locator_params(axis="y", nbins=5)
-        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 3)))
+        # Within a factor of three LogLocator finds no tick and chooses many, whose labels overlap in a small panel.
+        is_short = history[-1]["samples"] < 10 * history[0]["samples"]
+        axes.xaxis.set_major_locator(MaxNLocator(3) if is_short else LogLocator(base=10, subs=(1, 3)))
         axes.tick_params(labelsize=8)
     return save(figure, path)
 

@@ -199,5 +199,5 @@ class ModelEstimator(SilentCopies, BaseEstimator):
     def _n_features_out(self):  # for scikit-learn's names of the codes
         return self.latent_dim_
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -290,7 +290,7 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
             classifier.features_ = VAE._of(model.features, None)
         return classifier
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags

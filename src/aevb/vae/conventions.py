@@ -1,10 +1,14 @@
 """What scikit-learn's conventions require of an estimator beyond its base classes."""
 
 import copy
+from collections.abc import Callable
 from contextlib import contextmanager
 from types import MethodType
+from typing import Any, TypeVar, cast
 
 from sklearn.utils._set_output import ADAPTERS_MANAGER, _get_output_config
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class available_if:  # noqa: N801
@@ -16,14 +20,14 @@ class available_if:  # noqa: N801
         check: Function of the instance that raises an AttributeError with the reason.
     """
 
-    def __init__(self, check):
+    def __init__(self, check: Callable[[Any], object]):
         self._check = check
 
-    def __call__(self, method):
-        """Decorate the method."""
+    def __call__(self, method: Method) -> Method:
+        """Decorate the method; to type checkers it stays what it is."""
         self._method = method
         self.__doc__ = method.__doc__
-        return self
+        return cast("Method", self)
 
     def __get__(self, instance, owner=None):
         if instance is None:
@@ -65,7 +69,7 @@ class SilentCopies:
     `GridSearchCV` and similar tools make dozens of them, in this process and in others.
     """
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Any:
         copy = super().__sklearn_clone__()  # pyright: ignore[reportAttributeAccessIssue]
         copy._is_copy = True
         return copy

@@ -291,7 +291,7 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         """Return the constructor's arguments by name."""
         return {**super().get_params(deep), "posterior": self._posterior}
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.allow_nan = True

@@ -42,7 +42,7 @@ class InputMethods(ModelEstimator):
             )
         return rows
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags

@@ -21,6 +21,7 @@ from aevb.data.weights import read_weights
 from aevb.errors import shown
 from aevb.fitted import likelihoods, prediction
 from aevb.fitted.model import FittedModel
+from aevb.inference.result import LogLikelihood
 from aevb.models import Datapoint
 from aevb.settings import REGRESSOR_SETTINGS, with_arguments
 from aevb.vae.checks import check_settings
@@ -237,7 +238,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         tail = (1 - min(level, 0.9999)) / 2
         return self.predict_quantiles(X, (tail, 1 - tail))
 
-    def sample(self, X: Any, num_draws: Any = 1, *, random_state: Any = None) -> Any:
+    def sample(self, X: Any, num_draws: Any = 1, *, random_state: Any = None) -> np.ndarray:
         """Draw y for each row of X, (num_draws, n) or (num_draws, n, T).
 
         Args:
@@ -250,7 +251,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         drawn = prediction.predictive_draws(self.model_, given, num_draws, random_state=random_state)
         return self._one_target(drawn, axis=2)
 
-    def log_prob(self, X: Any, y: Any, *, num_samples: int = 1000, random_state: Any = None) -> Any:
+    def log_prob(self, X: Any, y: Any, *, num_samples: int = 1000, random_state: Any = None) -> LogLikelihood:
         """Estimate log p(y|x) for each row, in nats and in the units of y, with standard errors.
 
         It is by importance sampling from a mixture of q(z|x, y) and p(z|x). With several targets it is their joint

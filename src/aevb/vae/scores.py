@@ -7,6 +7,8 @@ import numpy as np
 from aevb.data.checks import warn_about_empty_rows
 from aevb.data.weights import read_weights
 from aevb.fitted import likelihoods
+from aevb.inference.baselines import Comparison
+from aevb.inference.result import LogLikelihood
 from aevb.models import Datapoint
 from aevb.training.weights import weighted_mean
 from aevb.vae.base import ModelEstimator
@@ -68,7 +70,7 @@ class ScoreMethods(ModelEstimator):
         num_samples: int = 1000,
         random_state: Any = None,
         **options: Any,
-    ) -> Any:
+    ) -> LogLikelihood:
         """Estimate log p(x) for each row of X, in nats, with standard errors.
 
         For a row with missing values (NaN) it is log p(observed values): the missing ones are integrated out.
@@ -95,7 +97,7 @@ class ScoreMethods(ModelEstimator):
         setting |= {"progress": self._shows_progress, "options": options}
         return likelihoods.log_likelihood(self.model_, X, **setting)
 
-    def compare(self, train: Any, test: Any, *, method: str = "importance", num_samples: int = 1000) -> Any:
+    def compare(self, train: Any, test: Any, *, method: str = "importance", num_samples: int = 1000) -> Comparison:
         """Compare log p(x) of test rows with that of simple models, fitted to the training rows.
 
         These are independent columns, PCA, factor analysis (with the best number of factors and with as many as this

@@ -11,6 +11,7 @@ from aevb.data.sequence_format import Encoded
 from aevb.data.sequences import Sequences, read_sequences
 from aevb.fitted import forecasts
 from aevb.fitted import sequences as tasks
+from aevb.inference.result import LogLikelihood
 from aevb.vae.base import ModelEstimator
 
 METHODS = ("importance", "particle-filter")
@@ -109,7 +110,7 @@ class SequenceTasks(ModelEstimator):
         method: str = "importance",
         num_samples: int = 1000,
         random_state: Any = None,
-    ) -> Any:
+    ) -> LogLikelihood:
         """Estimate log p(x) of each sequence in nats, with standard errors.
 
         Args:
@@ -178,7 +179,7 @@ class SequenceTasks(ModelEstimator):
         controls: Any = None,
         covariates: Any = None,
         random_state: Any = None,
-    ) -> Any:
+    ) -> forecasts.Forecast:
         """Draw the steps after the end of each sequence.
 
         States are drawn from q at the last step, and then from the transition.

@@ -12,7 +12,7 @@ from aevb.vae.base import ModelEstimator
 class TopicMethods(ModelEstimator):
     """Estimators with methods for models of word counts."""
 
-    def topics(self, vocabulary: Any = None, num_words: int = 10) -> Any:
+    def topics(self, vocabulary: Any = None, num_words: int = 10) -> list[list[str]]:
         """Return the words that describe each topic, of a model with ``likelihood="multinomial"``.
 
         A topic is a latent variable, described by the words whose probabilities it raises most. N(0, I) prefers no
