@@ -31,7 +31,10 @@ def association_plot(real: np.ndarray, synthetic: np.ndarray, names: list[str], 
     figure = new_figure(room + 2 * side + 0.75, 1.25 + side + room)
     difference = mean_absolute_difference(real, synthetic)
     more = f"; the first {num_shown} of {len(names)} columns" if num_shown < len(names) else ""
-    subtitle = f"mean absolute difference {difference:.3f}; blue: positive, red: negative, white: none{more}"
+    colours = "; white: none, blue: the darker, the stronger"
+    if np.nanmin([real, synthetic]) < 0:  # only correlations of numbers have a sign
+        colours += ", red: negative correlation of numbers"
+    subtitle = f"mean absolute difference {difference:.3f}{colours}{more}"
     write_title(figure, "Associations between columns", subtitle)
     for number, (title, values) in enumerate({"real rows": real, "synthetic rows": synthetic}.items()):
         axes = image_axes(figure, (room + number * (side + 0.35), room, side, side))
