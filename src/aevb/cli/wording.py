@@ -15,13 +15,18 @@ def in_options(message: str) -> str:
         '--latent-dim 32 16: try a larger --batch-size, or call VAE(latent_dim=2).fit(X).'
         >>> in_options("Leave the column out, likelihood={'id': 'drop'}; try method='ais'; conditional=True.")
         'Leave the column out, --column id=drop; try aevb evaluate --method ais; --conditional.'
+        >>> in_options("runs/latent_dim/x.csv: column 'batch_size' is missing.")
+        "runs/latent_dim/x.csv: column 'batch_size' is missing."
     """
     from aevb.cli.options import OPTIONS, SEQUENCE_OPTIONS  # here, because they import the console
 
     names = sorted({*OPTIONS, *SEQUENCE_OPTIONS, "test_fraction"}, key=len, reverse=True)
     calls = re.compile(r"(\b[\w.]+\([^()]*(?:\([^()]*\)[^()]*)*\))")  # VAE(latent_dim=(3, 2)), vae.fit(X)
-    given = re.compile(rf"(?<![\w.-])({'|'.join([*names, 'method'])})=({_VALUE})")
-    alone = re.compile(rf"(?<![\w.-])({'|'.join(name for name in names if '_' in name)})(?![\w=])")
+    given = re.compile(rf"(?<![\w./'\"-])({'|'.join([*names, 'method'])})=({_VALUE})")
+    words = "|".join(name for name in names if "_" in name)
+    alone = re.compile(rf"(?<![\w./'\"-])({words})(?![\w=/'\"]|\.\w)")  # neither paths nor names in quotes
+    if "[model]" in message:  # of a config, which has the arguments
+        return message
     parts = calls.split(message)
     for place in range(0, len(parts), 2):  # between calls
         parts[place] = alone.sub(lambda found: _option(found[1]), given.sub(_with_value, parts[place]))

@@ -67,6 +67,16 @@ def write_title(figure: Figure, title: str, subtitle: str = "", left: float = 0.
     figure.text(left / width, 1 - 0.64 / height, subtitle, color=FAINT, fontsize=9, **style)
 
 
+def shortened(name: str, most: int) -> str:
+    """Return a name with at most so many letters, cut in the middle: long names often begin alike.
+
+    Example:
+        >>> shortened("average_income_2019", 12), shortened("age", 12)
+        ('averag…_2019', 'age')
+    """
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - (most - 1) // 2 :]}"
+
+
 def tile(images: np.ndarray, columns: int) -> np.ndarray:
     """Arrange images of one shape in rows, starting at the top left, without gaps.
 
