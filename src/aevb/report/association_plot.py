@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
 from aevb.report.association import mean_absolute_difference
-from aevb.report.canvas import COLOURS, FAINT, INK, image_axes, new_figure, save, shortened, write_title
+from aevb.report.canvas import COLOURS, FAINT, INK, image_axes, new_figure, save, short_names, write_title
 
 MAX_SHOWN, MAX_NUMBERS = 30, 10  # columns, and columns up to which the numbers are written
 _COLOURS = LinearSegmentedColormap.from_list("association", [COLOURS[1], "white", COLOURS[0]])
@@ -25,7 +25,7 @@ def association_plot(real: np.ndarray, synthetic: np.ndarray, names: list[str], 
         The path.
     """
     num_shown = min(len(names), MAX_SHOWN)
-    short = [shortened(name, 20) for name in names[:num_shown]]
+    short = short_names(names[:num_shown], 20)
     side = min(max(0.36 * num_shown, 2.0), 3.9)
     room = 0.25 + 0.075 * max(map(len, short))  # for the names of rows and of columns
     difference = mean_absolute_difference(real, synthetic)

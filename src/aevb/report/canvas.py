@@ -77,6 +77,29 @@ def shortened(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - (most - 1) // 2 :]}"
 
 
+def short_names(names: list[str], most: int) -> list[str]:
+    """Return names with at most so many letters; if some became the same, without what all begin and end with.
+
+    Example:
+        >>> short_names(["mean_of_the_age_in_2019", "mean_of_the_sex_in_2019"], 12)
+        ['…age…', '…sex…']
+    """
+    short = [shortened(name, most) for name in names]
+    if len(set(short)) == len(set(names)):
+        return short
+    begin = _num_common(names)
+    rest = [name[begin:] for name in names]
+    end = _num_common([name[::-1] for name in rest])
+    return [shortened(f"…{name[: len(name) - end]}{'…' * (end > 0)}", most) for name in rest]
+
+
+def _num_common(names):
+    """Return the number of letters with which all names begin."""
+    first, last = min(names), max(names)
+    differs = [one != other for one, other in zip(first, last, strict=False)]
+    return differs.index(True) if True in differs else len(first)
+
+
 def tile(images: np.ndarray, columns: int) -> np.ndarray:
     """Arrange images of one shape in rows, starting at the top left, without gaps.
 

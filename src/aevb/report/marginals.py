@@ -87,7 +87,7 @@ def _draw_labels(axes, column, edges, real, synthetic):
     axes.barh(y, bars[1], facecolor="none", edgecolor=COLOURS[1], linewidth=1.2, height=0.8)
     widest = max(map(max, bars))
     for place, name in zip(y, names, strict=True):
-        short = shortened(name, 22)
+        short = shortened(name, 18)
         axes.text(0.03 * widest, place, short, fontsize=6.5, color=INK, va="center")
     axes.set(ylim=(len(names) - 0.5, -0.5), xlim=(0, 1.05 * widest))
     axes.yaxis.set_major_locator(NullLocator())
