@@ -50,8 +50,14 @@ PROJECTS = {
     "sklearn": (
         "https://scikit-learn.org/stable/",
         {
-            f"sklearn.base.{name}": "modules/generated/$.html#$"
-            for name in ("BaseEstimator", "ClassifierMixin", "RegressorMixin")
+            f"sklearn.{name}": "modules/generated/$.html#$"
+            for name in (
+                "base.BaseEstimator",
+                "base.ClassifierMixin",
+                "base.RegressorMixin",
+                "model_selection.GridSearchCV",
+                "pipeline.Pipeline",
+            )
         },
     ),
 }

@@ -43,8 +43,12 @@ def test_numbers_are_predicted_by_a_regressor(people):
 
 
 @pytest.mark.thorough
-def test_labels_are_predicted_by_a_classifier(people):
-    assert run(["fit", "people.csv", "--target", "sex", "--latent-dim", "2", *SMALL]) == 0
+def test_labels_are_predicted_by_a_classifier(people, capsys):
+    assert run(["fit", "people.csv", "--target", "sex", "--latent-dim", "2", *SMALL[:-1]]) == 0
+    said = capsys.readouterr()
+    assert "To choose another kind: --column NAME=KIND" in said.out  # the columns, as without a target
+    assert "income" not in said.err
+    assert "always the most frequent label: 0." in said.out
     assert json.loads((people / "runs/people/metrics.json").read_text())["estimator"] == "VAEClassifier"
     (people / "runs/people/report.html").unlink()
     assert run(["report", "runs/people", "--quiet"]) == 0
@@ -66,7 +70,7 @@ def test_labels_are_predicted_by_a_classifier(people):
         (["fit", "people.csv", "--target", "income", "--label-column", "sex"], "cannot be combined with --target"),
         (["fit", "missing.csv", "--target", "income"], "--target needs a"),
         (["fit", "people.csv", "--conditional"], "In Python"),
-        (["fit", "people.csv", "--target", "income", "--test-fraction", "2"], "test_fraction"),
+        (["fit", "people.csv", "--target", "income", "--test-fraction", "2"], "--test-fraction"),
     ],
 )
 def test_what_is_refused(people, capsys, arguments, message):

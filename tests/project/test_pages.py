@@ -50,6 +50,16 @@ def test_names_of_other_projects_exist(tmp_path):
             assert hasattr(importlib.import_module(module), attribute)
 
 
+def test_references_to_other_projects_are_in_the_inventories():
+    """Sphinx would leave others as plain text, without a warning."""
+    known = {name for _, places in tool("inventories").PROJECTS.values() for name in places}
+    files = [*(ROOT / "docs/api").glob("*.md"), *(ROOT / "src").rglob("*.py")]
+    reference = re.compile(r":class:`[^`]*?((?:jax|numpy|numpyro|optax|sklearn)\.[\w.]+)>?`")
+    used = {name for path in files for name in reference.findall(path.read_text(encoding="utf-8"))}
+    assert len(used) > 3
+    assert used - known == set()
+
+
 def test_every_picture_has_words_for_those_who_cannot_see_it():
     without = [
         f"{path.relative_to(ROOT)}: {picture}"

@@ -84,6 +84,7 @@ def test_examples_of_the_guide(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*k-hat is above")  # of `log_prob` in labels.md, which says so
 def test_examples_of_all_tasks(tmp_path, monkeypatch):
     """The first page creates the model; the others load it, and each writes the pictures that it shows."""
     monkeypatch.chdir(tmp_path)
@@ -95,7 +96,7 @@ def test_examples_of_all_tasks(tmp_path, monkeypatch):
     assert {"impute", "denoise", "anomalies", "tables"} <= set(found)
     for page in pages:
         shown = re.findall(r"!\[[^]]*\]\(([a-z-]+\.png)\)", page.read_text(encoding="utf-8"))
-        assert shown
+        assert shown or page.stem == "sequences"  # whose pictures experiments draw
         assert all((tmp_path / picture).exists() for picture in shown), page
     names = found["impute"]
     truth, holes, filled = names["X"][251::500], names["holes"], names["found"].mean

@@ -12,6 +12,7 @@ from typing import Annotated, TextIO
 from cyclopts import Group, Parameter
 
 from aevb.cli.interruptions import silence
+from aevb.cli.wording import in_options
 
 _GROUP = Group("Output", sort_key=2)
 Quiet = Annotated[bool, Parameter(negative=(), group=_GROUP, help="Print only where the results are.")]
@@ -63,10 +64,11 @@ class Console:
     def warn(self, text: str) -> None:
         """Print a warning to standard error, also when quiet; JSON has it among the results."""
         if not self.as_json:
-            print_line(f"Warning: {text}", sys.stderr)
+            print_line(f"Warning: {in_options(text)}", sys.stderr)
 
     def fail(self, message: str, prefix: str = "") -> None:
         """Print why a command failed: to standard error, and with --json as the one JSON object too."""
+        message = in_options(message)
         print_line(prefix + message, sys.stderr)
         if self.as_json:
             print_line(json.dumps({"error": message}), sys.stdout)
@@ -88,7 +90,7 @@ class Console:
         finally:
             said = (str(w.message) for w in found if not self.quiet or issubclass(w.category, RuntimeWarning))
             for message in dict.fromkeys(said):
-                print_line(f"Note: {message}", sys.stderr)
+                print_line(f"Note: {in_options(message)}", sys.stderr)
 
 
 def print_line(text: str, stream: TextIO) -> None:

@@ -9,6 +9,7 @@ from cyclopts.validators import Number
 from aevb.cli.console import Console, InputError, Json, Quiet
 from aevb.cli.options import written
 from aevb.cli.output import check_output
+from aevb.cli.said import choices_said
 from aevb.cli.waiting import waiting
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
         return
     folder = make_folder(output)
     runs.write_config(folder, {"run": {"command": command}, "data": data.written(), "model": written(given)})
-    with console.notes():
+    with console.notes(), choices_said(console):
         estimator.fit(*found.arguments)
     estimator.save(folder / "model")
     with waiting("Measuring and drawing", after=0.5, says=console.shows_progress), console.notes():
@@ -76,7 +77,9 @@ def _said(metrics, name):
     if isinstance(value, dict):
         return f"{value['value']:.4g} ({value['by_chance']:.4g} expected by chance)"
     if (ends := metrics.get(f"{name}_interval")) is not None:
-        return f"{value:.4g} (95% interval {ends[0]:.2g} to {ends[1]:.2g})"
+        said = f"{value:.4g} (95% interval {ends[0]:.2g} to {ends[1]:.2g})"
+        simple = metrics.get("most_frequent_label")
+        return said if simple is None else f"{said}; always the most frequent label: {simple:.4g}"
     error = metrics.get(f"{name}_std_error")
     return f"{value:.4g}" if error is None else f"{value:.4g} ± {error:.2g}"
 

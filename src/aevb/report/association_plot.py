@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
 from aevb.report.association import mean_absolute_difference
-from aevb.report.canvas import COLOURS, FAINT, INK, image_axes, new_figure, save, write_title
+from aevb.report.canvas import COLOURS, FAINT, INK, image_axes, new_figure, save, short_names, write_title
 
 MAX_SHOWN, MAX_NUMBERS = 30, 10  # columns, and columns up to which the numbers are written
 _COLOURS = LinearSegmentedColormap.from_list("association", [COLOURS[1], "white", COLOURS[0]])
@@ -25,13 +25,16 @@ def association_plot(real: np.ndarray, synthetic: np.ndarray, names: list[str], 
         The path.
     """
     num_shown = min(len(names), MAX_SHOWN)
-    short = [name if len(name) <= 20 else name[:18] + "…" for name in names[:num_shown]]
+    short = short_names(names[:num_shown], 20)
     side = min(max(0.36 * num_shown, 2.0), 3.9)
     room = 0.25 + 0.075 * max(map(len, short))  # for the names of rows and of columns
-    figure = new_figure(room + 2 * side + 0.75, 1.25 + side + room)
     difference = mean_absolute_difference(real, synthetic)
     more = f"; the first {num_shown} of {len(names)} columns" if num_shown < len(names) else ""
-    subtitle = f"mean absolute difference {difference:.3f}; blue: positive, red: negative, white: none{more}"
+    colours = "; white: none, blue: the darker, the stronger"
+    if np.nanmin([real, synthetic]) < 0:  # only correlations of numbers have a sign
+        colours += ", red: negative correlation of numbers"
+    subtitle = f"mean absolute difference {difference:.3f}{colours}{more}"
+    figure = new_figure(max(room + 2 * side + 0.75, 0.5 + 0.067 * len(subtitle)), 1.25 + side + room)
     write_title(figure, "Associations between columns", subtitle)
     for number, (title, values) in enumerate({"real rows": real, "synthetic rows": synthetic}.items()):
         axes = image_axes(figure, (room + number * (side + 0.35), room, side, side))

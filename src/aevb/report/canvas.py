@@ -67,6 +67,39 @@ def write_title(figure: Figure, title: str, subtitle: str = "", left: float = 0.
     figure.text(left / width, 1 - 0.64 / height, subtitle, color=FAINT, fontsize=9, **style)
 
 
+def shortened(name: str, most: int) -> str:
+    """Return a name with at most so many letters, cut in the middle: long names often begin alike.
+
+    Example:
+        >>> shortened("average_income_2019", 12), shortened("age", 12)
+        ('averag…_2019', 'age')
+    """
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - (most - 1) // 2 :]}"
+
+
+def short_names(names: list[str], most: int) -> list[str]:
+    """Return names with at most so many letters; if some became the same, without what all begin and end with.
+
+    Example:
+        >>> short_names(["mean_of_the_age_in_2019", "mean_of_the_sex_in_2019"], 12)
+        ['…age…', '…sex…']
+    """
+    short = [shortened(name, most) for name in names]
+    if len(set(short)) == len(set(names)):
+        return short
+    begin = _num_common(names)
+    rest = [name[begin:] for name in names]
+    end = _num_common([name[::-1] for name in rest])
+    return [shortened(f"…{name[: len(name) - end]}{'…' * (end > 0)}", most) for name in rest]
+
+
+def _num_common(names):
+    """Return the number of letters with which all names begin."""
+    first, last = min(names), max(names)
+    differs = [one != other for one, other in zip(first, last, strict=False)]
+    return differs.index(True) if True in differs else len(first)
+
+
 def tile(images: np.ndarray, columns: int) -> np.ndarray:
     """Arrange images of one shape in rows, starting at the top left, without gaps.
 

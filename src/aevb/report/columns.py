@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from aevb.fitted import coding, with_rows
-from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, save, write_title
+from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, save, shortened, write_title
 from aevb.report.images import as_values
 
 MAX_SHOWN, PER_ROW = 20, 5
@@ -97,5 +97,5 @@ def draw_panels(path, title: str, subtitle: str, num_columns: int, names, draw: 
         axes.locator_params(nbins=3)
         draw(axes, column)
         name = str(names[column]) if names is not None else f"column {column}"
-        axes.set_title(name if len(name) < 26 else name[:24] + "…", fontsize=8.5, color=INK, pad=3)
+        axes.set_title(shortened(name, 25), fontsize=8.5, color=INK, pad=3)
     return save(figure, path)

@@ -7,7 +7,7 @@ from matplotlib.ticker import NullLocator
 
 from aevb.data.frames import ColumnFormat
 from aevb.data.frames.cells import DATE
-from aevb.report.canvas import COLOURS, FAINT, INK
+from aevb.report.canvas import COLOURS, FAINT, INK, shortened
 from aevb.report.columns import draw_panels
 from aevb.report.dates import write_dates
 from aevb.report.table_rows import RealAndSynthetic, is_label, is_time
@@ -87,7 +87,7 @@ def _draw_labels(axes, column, edges, real, synthetic):
     axes.barh(y, bars[1], facecolor="none", edgecolor=COLOURS[1], linewidth=1.2, height=0.8)
     widest = max(map(max, bars))
     for place, name in zip(y, names, strict=True):
-        short = name if len(name) <= 22 else name[:20] + "…"
+        short = shortened(name, 18)
         axes.text(0.03 * widest, place, short, fontsize=6.5, color=INK, va="center")
     axes.set(ylim=(len(names) - 0.5, -0.5), xlim=(0, 1.05 * widest))
     axes.yaxis.set_major_locator(NullLocator())

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from aevb.report.canvas import COLOURS, FAINT, INK, RULE, new_figure, plot_axes, save, write_title
+from aevb.report.canvas import COLOURS, FAINT, INK, RULE, new_figure, plot_axes, save, short_names, write_title
 
 MAX_SHOWN = 30
 
@@ -23,7 +23,7 @@ def missingness(shares: dict[str, np.ndarray], names: list[str], path) -> Path:
     """
     most = np.max(list(shares.values()), axis=0)
     order = np.argsort(-most, kind="stable")[: min(np.count_nonzero(most), MAX_SHOWN)]
-    short = [name if len(name) <= 30 else name[:28] + "…" for name in (names[place] for place in order)]
+    short = short_names([names[place] for place in order], 30)
     left, height = 0.35 + 0.075 * max(map(len, short)), 0.24 * len(order)
     figure = new_figure(7.2, 1.45 + height)
     num_with = np.count_nonzero(most)

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from aevb.explorer.views import LEVELS, QUANTILES, Panel, View, Views
-from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, write_title
+from aevb.report.canvas import COLOURS, FAINT, INK, new_figure, plot_axes, shortened, write_title
 
 MAX_SHOWN = 100  # observed steps before a forecast
 ROW_HEIGHT, HEIGHTS = 0.09, (0.32, 2.6)  # inches, of the rows of a roll, and of all of them together
@@ -106,8 +106,8 @@ def _edges(positions):
     return np.concatenate([[2 * positions[0] - middles[0]], middles, [2 * positions[-1] - middles[-1]]])
 
 
-def _short(name: str, most: int = 12) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
+def _short(name: str) -> str:
+    return shortened(name, 12)
 
 
 def _time_axis(axes: Axes, view: View, unit: str, first: int | None, is_last: bool):
