@@ -3,6 +3,7 @@
 Each case has missing steps, missing entries, sequences of different lengths, irregular times, controls and covariates.
 """
 
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -351,16 +352,18 @@ def test_filtered_states_are_those_given_the_observations_so_far():
 def test_states_drawn_backwards_are_those_given_all_observations():
     """Averages over 50 filters with 20 draws each, within 6 standard errors; covariances within a bias of order 1/K."""
     generative, recognition = linear_models()
+
+    @jax.jit
+    @partial(jax.vmap, in_axes=(0, None))
+    def drawn(key, x):
+        key_filter, key_back = jax.random.split(key)
+        found = one_filter((generative, recognition), x, key_filter, 500, keep=True)
+        return smoothed_draws(generative.latent_distribution(x), found, key_back, 20)
+
     for x in each(datapoints())[:3]:
         length = int(x.given["length"])
-        x_here = jax.tree.map(jnp.asarray, x)
-
-        def drawn(key, x=x_here):
-            key_filter, key_back = jax.random.split(key)
-            found = one_filter((generative, recognition), x, key_filter, 500, keep=True)
-            return smoothed_draws(generative.latent_distribution(x), found, key_back, 20)
-
-        z = np.asarray(jax.jit(jax.vmap(drawn))(jax.random.split(jax.random.key(2), 50)))  # (50, 20, T, J)
+        keys = jax.random.split(jax.random.key(2), 50)
+        z = np.asarray(drawn(keys, jax.tree.map(jnp.asarray, x)))  # (50, 20, T, J)
         _, mean, cov = conditioned(generative, x)
         z = z[:, :, :length].reshape(50, 20, length * J)
         averages = z.mean(axis=1)
