@@ -122,7 +122,7 @@ def measured(hierarchy: str, profile: str, folder: Path, seed: int) -> dict[str,
     return {
         "units_in_use": [int(np.sum(level > IN_USE)) for level in units],
         "kl_divergence": [float(np.sum(level)) for level in units],
-        "kl_divergence_of_units": [np.sort(level)[::-1].round(4).tolist() for level in units],
+        "kl_divergence_of_units": [np.sort(np.asarray(level, np.float64))[::-1].round(4).tolist() for level in units],
         "test_bound": model.score(test),
         "training_bound": model.history_[-1]["lower_bound"],
         "epochs": model.history_[-1]["epoch"],
