@@ -14,7 +14,7 @@ import numpy as np
 from aevb.arguments import check_parameter
 from aevb.data import load_dataset
 from aevb.experiments.likelihoods import log_likelihoods
-from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
+from aevb.experiments.result_file import ResultFile, completed, markdown_table, stored_results
 from aevb.experiments.settings import PROFILES, Watch
 from aevb.models import split
 from aevb.vae import VAE
@@ -141,7 +141,8 @@ def measured(name: str, network: str, epochs: int, profile: str, folder: Path, s
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / f"convolutions-run-{name}-{network}-{seed}"
     start = time.process_time()
-    model = model_of(name, network, profile, epochs, seed).fit(rows, checkpoint=place, checkpoint_seconds=60.0)
+    model = model_of(name, network, profile, epochs, seed)
+    model = completed(model.fit(rows, checkpoint=place, checkpoint_seconds=60.0))
     seconds = time.process_time() - start
     values = log_likelihoods(model, test, SETTINGS[profile].num_samples)
     models = model.generative_, model.recognition_

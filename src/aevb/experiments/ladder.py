@@ -17,7 +17,7 @@ from numpyro.distributions.kl import kl_divergence
 from aevb.arguments import check_parameter
 from aevb.data import binarize
 from aevb.experiments.likelihoods import TEST_SEED, mnist_parts
-from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
+from aevb.experiments.result_file import ResultFile, completed, markdown_table, stored_results
 from aevb.experiments.settings import PROFILES, Watch
 from aevb.models.hierarchy import HIERARCHIES
 from aevb.vae import VAE
@@ -117,7 +117,7 @@ def measured(hierarchy: str, profile: str, folder: Path, seed: int) -> dict[str,
     }
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / f"ladder-run-{hierarchy}-{seed}"
-    model = VAE(**options).fit(binarize(train, "dynamic"), checkpoint=place, checkpoint_seconds=60.0)
+    model = completed(VAE(**options).fit(binarize(train, "dynamic"), checkpoint=place, checkpoint_seconds=60.0))
     units = unit_divergences(model.generative_, model.recognition_, test, jax.random.key(seed))
     return {
         "units_in_use": [int(np.sum(level > IN_USE)) for level in units],

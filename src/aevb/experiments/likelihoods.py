@@ -13,7 +13,7 @@ import optax
 
 from aevb.arguments import check_parameter
 from aevb.data import binarize, load_dataset
-from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
+from aevb.experiments.result_file import ResultFile, completed, markdown_table, stored_results
 from aevb.experiments.settings import PROFILES, Watch
 from aevb.vae import VAE
 
@@ -167,7 +167,7 @@ def fitted(levels: np.ndarray, layers: int, k: int, profile: str, folder: Path, 
     }
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / f"likelihoods-run-{layers}-{k}-{seed}"
-    return VAE(**options).fit(binarize(levels, "dynamic"), checkpoint=place, checkpoint_seconds=60.0)
+    return completed(VAE(**options).fit(binarize(levels, "dynamic"), checkpoint=place, checkpoint_seconds=60.0))
 
 
 def optimizer_of(setting: Profile, epochs: int, steps_per_epoch: int) -> optax.GradientTransformation:
