@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -55,3 +56,13 @@ def test_an_input_in_parts_is_the_same_as_their_concatenation():
     np.testing.assert_allclose(network(x[:, :2], x[:, 2:]), apply(network, x), rtol=1e-5)
     with pytest.raises(ValueError, match=r"x has shape \(3, 2\) and \(3, 2\), but this layer expects 5"):
         network(x[:, :2], x[:, 2:4])
+
+
+def test_a_shortcut_adds_a_linear_function_to_the_first_outputs():
+    network = initialize(MLP(5, (4,), 3, num_shortcuts=2), jax.random.key(0))
+    plain = eqx.tree_at(lambda network: network.shortcut, network, None)
+    x = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
+    added = np.asarray(apply(network, x)) - np.asarray(apply(plain, x))
+    np.testing.assert_allclose(added, np.pad(x @ np.asarray(network.shortcut).T, ((0, 0), (0, 1))), atol=1e-5)
+    np.testing.assert_allclose(network(x[:, :2], x[:, 2:]), apply(network, x), atol=1e-5)
+    assert network.resized(6, 4).shortcut.shape == (2, 6)

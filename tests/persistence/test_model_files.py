@@ -117,6 +117,16 @@ def test_an_older_format_still_loads():
     np.testing.assert_allclose(vae.transform(X[:5]).ravel(), np.loadtxt(FILES / "model-format-1-codes.txt"), rtol=1e-5)
 
 
+def test_a_ladder_without_shortcuts_still_loads(tmp_path):
+    """Saved by version 0.1.0, `random_state=0`, two epochs; it is saved again as it is."""
+    vae = load(FILES / "ladder-0.1.0")
+    expected = [[-0.13811895, -0.16131648, -0.07189584], [-0.00135387, -0.00088793, -0.00193641]]
+    np.testing.assert_allclose(vae.transform(X[:2]), expected, rtol=1e-5, atol=1e-7)
+    vae.partial_fit(X)
+    again = load(vae.save(tmp_path / "again"))
+    np.testing.assert_array_equal(again.transform(X), vae.transform(X))
+
+
 # ---- hostile contents, with right checksums --------------------------------------------------------------------------
 
 

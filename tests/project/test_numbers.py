@@ -17,7 +17,9 @@ RESULTS = ROOT / "docs" / "reproduction"
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*\.\d+")
 PAGES = {  # the module that summarizes an experiment, and the page that tells of it
     "anomalies": "docs/reproduction.md",
+    "convolutions": "docs/reproduction.md",
     "imputation": "docs/reproduction.md",
+    "ladder": "docs/reproduction.md",
     "miwae": "docs/reproduction.md",
     "synthetic": "docs/reproduction.md",
 }

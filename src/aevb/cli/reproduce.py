@@ -31,6 +31,8 @@ def reproduce(
         "conditional",
         "regression",
         "likelihoods",
+        "ladder",
+        "convolutions",
         "all",
     ],
     /,
@@ -48,7 +50,8 @@ def reproduce(
     published), `synthetic` (rows made by the model), `anomalies`, `topics` (of documents), `posteriors`
     (`fit_posterior` on models with known posteriors), `music` (Bach's chorales), `forecasts` (of single series),
     `semi-supervised` (MNIST with few labels), `conditional` (MNIST given its labels), `regression` (densities of
-    targets) and `likelihoods` (importance-weighted auto-encoders of MNIST).
+    targets), `likelihoods` (importance-weighted auto-encoders of MNIST), `ladder` (which levels of a hierarchy are
+    used) and `convolutions` (beside an MLP of the same computing time).
 
     Press Ctrl-C at any time: the same command resumes.
 

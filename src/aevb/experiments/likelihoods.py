@@ -13,7 +13,7 @@ import optax
 
 from aevb.arguments import check_parameter
 from aevb.data import binarize, load_dataset
-from aevb.experiments.result_file import ResultFile, markdown_table, stored_results
+from aevb.experiments.result_file import ResultFile, completed, markdown_table, stored_results
 from aevb.experiments.settings import PROFILES, Watch
 from aevb.vae import VAE
 
@@ -132,13 +132,18 @@ def measured(layers: int, k: int, profile: str, folder: Path, seed: int) -> dict
 def load_data(profile: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the grey levels of the training images, and the test images, binary."""
     setting = SETTINGS[profile]
-    mnist = load_dataset("digits" if profile == "tiny" else "mnist")
+    return mnist_parts(setting.num_train, setting.num_test, is_tiny=profile == "tiny")
+
+
+def mnist_parts(num_train: int | None, num_test: int, *, is_tiny: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the grey levels of the first training images, and the first test images, binary; if tiny, of digits."""
+    mnist = load_dataset("digits" if is_tiny else "mnist")
     if mnist.parts is None:
-        train, test = mnist.split(setting.num_test)
+        train, test = mnist.split(num_test)
     else:
         train, test = np.sort(np.concatenate([mnist.parts["train"], mnist.parts["valid"]])), mnist.parts["test"]
-    test = binarize(mnist.rows[test], "static", TEST_SEED)[: setting.num_test]
-    return mnist.rows[train][: setting.num_train], test
+    test = binarize(mnist.rows[test], "static", TEST_SEED)[:num_test]
+    return mnist.rows[train][:num_train], test
 
 
 def fitted(levels: np.ndarray, layers: int, k: int, profile: str, folder: Path, seed: int) -> VAE:
@@ -162,7 +167,7 @@ def fitted(levels: np.ndarray, layers: int, k: int, profile: str, folder: Path, 
     }
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / f"likelihoods-run-{layers}-{k}-{seed}"
-    return VAE(**options).fit(binarize(levels, "dynamic"), checkpoint=place, checkpoint_seconds=60.0)
+    return completed(VAE(**options).fit(binarize(levels, "dynamic"), checkpoint=place, checkpoint_seconds=60.0))
 
 
 def optimizer_of(setting: Profile, epochs: int, steps_per_epoch: int) -> optax.GradientTransformation:

@@ -8,11 +8,13 @@ from typing import NamedTuple
 from aevb.experiments.anomalies import anomalies_core_seconds, reproduce_anomalies
 from aevb.experiments.claims import claims_core_seconds, curves_for_claims, reproduce_claims
 from aevb.experiments.conditional import conditional_core_seconds, reproduce_conditional
+from aevb.experiments.convolutions import convolutions_core_seconds, reproduce_convolutions
 from aevb.experiments.cost import core_seconds, format_duration, gigaflops
 from aevb.experiments.curves import samples_done
 from aevb.experiments.figures import FIGURES, reproduce_figure
 from aevb.experiments.forecasts import forecasts_core_seconds, reproduce_forecasts
 from aevb.experiments.imputation import imputation_core_seconds, reproduce_imputation
+from aevb.experiments.ladder import ladder_core_seconds, reproduce_ladder
 from aevb.experiments.likelihoods import likelihoods_core_seconds, reproduce_likelihoods
 from aevb.experiments.miwae import miwae_core_seconds, reproduce_miwae
 from aevb.experiments.music import music_core_seconds, reproduce_music
@@ -39,6 +41,8 @@ MAKERS: dict[str, Callable[..., list[Path]]] = {
     "conditional": reproduce_conditional,
     "regression": reproduce_regression,
     "likelihoods": reproduce_likelihoods,
+    "ladder": reproduce_ladder,
+    "convolutions": reproduce_convolutions,
 }
 OTHER_WORK = {  # than curves
     "claims": claims_core_seconds,
@@ -55,6 +59,8 @@ OTHER_WORK = {  # than curves
     "conditional": conditional_core_seconds,
     "regression": regression_core_seconds,
     "likelihoods": likelihoods_core_seconds,
+    "ladder": ladder_core_seconds,
+    "convolutions": convolutions_core_seconds,
 }
 PARTS = (*FIGURES, *MAKERS)
 

@@ -104,6 +104,13 @@ def _start_worker():
     use_one_thread()
 
 
+def completed(model: Any) -> Any:
+    """Return a fitted model; if its fit was interrupted, end here: what it has learned so far is not a result."""
+    if model.stopped_because_ == "interrupted":
+        raise KeyboardInterrupt
+    return model
+
+
 def stored_results(path: Path) -> dict[str, Any]:
     """Return the results that a file contains, none if there is no file."""
     return json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else {}

@@ -72,6 +72,7 @@ class Design:
         prior_form: The form of the prior, if it is known: that of a model file, or of an earlier fit.
         labels: If it is a label that may be unknown: how it is learned; None otherwise.
         image_shape: (height, width) or (height, width, channels), if rows are images.
+        has_shortcuts: Whether a ladder has shortcuts between its levels; not if it was saved by version 0.1.0.
     """
 
     arguments: Arguments
@@ -85,6 +86,7 @@ class Design:
     prior_form: PriorForm | None = None
     labels: Labels | None = None
     image_shape: tuple[int, ...] | None = None
+    has_shortcuts: bool = True
 
     @classmethod
     def of(
@@ -186,7 +188,7 @@ class Design:
         a, hidden = self.arguments, self.arguments.hidden_between(is_table=bool(self.columns))
         top = None if form_of(models[0].prior) is None else models[0].prior
         shape, names = (self.levels, hidden, a.activation), {"posterior": a.posterior, "hierarchy": a.hierarchy}
-        return initialized_levels(models, shape, init, key, top=top, **names)
+        return initialized_levels(models, shape, init, key, top=top, has_shortcuts=self.has_shortcuts, **names)
 
     @property
     def _inputs(self):

@@ -13,11 +13,11 @@ from jax import Array
 from numpyro.distributions import Distribution
 
 from aevb.distributions import Chain, LogScaleNormal, Stack
-from aevb.models.conditionals import Conditional, conditional
+from aevb.models.conditionals import Conditional, num_outputs
 from aevb.models.families import POSTERIORS
 from aevb.models.generative import GenerativeModel
 from aevb.models.recognition import RecognitionModel
-from aevb.networks import initialize
+from aevb.networks import MLP, initialize
 
 BOTTOM_UP, LADDER = "bottom-up", "ladder"
 HIERARCHIES = (BOTTOM_UP, LADDER)
@@ -131,7 +131,9 @@ class Ladder(eqx.Module):
 
     From the data up, each network reads what the one below it says about its level. (Sønderby, Raiko, Maaløe, Sønderby
     and Winther, "Ladder variational autoencoders", 2016, eqs. 11 to 19; there it reads hidden units, here
-    :math:`\hat\mu_l` and :math:`\log \hat\sigma_l`, so that any encoder of Gaussians can be the first.)
+    :math:`\hat\mu_l` and :math:`\log \hat\sigma_l`, so that any encoder of Gaussians can be the first.) The networks
+    between levels, those of p too, have shortcuts from their inputs to the means, without which upper levels are given
+    up early: see decision 43.
 
     Args:
         first: :math:`\hat\mu_1, \hat\sigma_1` of x, as a distribution.
@@ -206,6 +208,7 @@ def with_levels(
     posterior: str = GAUSSIAN,
     hierarchy: str = BOTTOM_UP,
     top: Any = None,
+    has_shortcuts: bool = True,
 ) -> tuple[GenerativeModel, RecognitionModel]:
     """Return models with further levels above the one of the models given; all new parameters are zero.
 
@@ -217,6 +220,7 @@ def with_levels(
         posterior: The family of q, a key of ``POSTERIORS``.
         hierarchy: One of ``HIERARCHIES``.
         top: The prior of the last level; None for the standard one.
+        has_shortcuts: Whether the networks between the levels of a ladder have shortcuts.
 
     Example:
         >>> from aevb.models import standard_models
@@ -227,15 +231,23 @@ def with_levels(
     """
     generative, recognition = models
     is_ladder = hierarchy == LADDER
+    has_shortcuts = is_ladder and has_shortcuts
     lower, upper = [], []
     for below, above, widths in zip(levels, levels[1:], hidden, strict=False):
-        lower.append(conditional(above, tuple(widths), below, activation, family=GAUSSIAN))
+        lower.append(_between(above, tuple(widths), below, activation, GAUSSIAN, has_shortcuts))
         size, backwards = (2 * below if is_ladder else below), tuple(reversed(widths))
-        upper.append(conditional(size, backwards, above, activation, family=posterior))
+        upper.append(_between(size, backwards, above, activation, posterior, has_shortcuts))
     top = POSTERIORS[posterior].prior(levels[-1]) if top is None else top
     encoder = (Ladder if is_ladder else BottomUp)(recognition.encoder, tuple(upper))
     decoder = OfLowest(generative.decoder, levels[0])
     return GenerativeModel(TopDown(top, tuple(lower)), decoder), RecognitionModel(encoder)
+
+
+def _between(in_size, hidden, out_size, activation, family, has_shortcuts):
+    """Return the distribution of one level given another one; of a Gaussian, the first outputs are the means."""
+    num_shortcuts = out_size if has_shortcuts else 0
+    network = MLP(in_size, hidden, num_outputs(family, out_size), activation, num_shortcuts=num_shortcuts)
+    return Conditional(network, family, out_size)
 
 
 @eqx.filter_jit

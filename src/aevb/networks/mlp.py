@@ -61,6 +61,7 @@ class MLP(eqx.Module):
         hidden: Widths of the hidden layers; empty for a linear map.
         out_size: Width of the output.
         activation: A key of ``ACTIVATIONS``; the paper's is ``"tanh"``.
+        num_shortcuts: To this many outputs, the first ones, a linear function of the inputs is added: :math:`S x`.
 
     Example:
         >>> from aevb.networks import MLP
@@ -73,13 +74,23 @@ class MLP(eqx.Module):
 
     layers: tuple[Linear, ...]
     activation: str = eqx.field(static=True)
+    shortcut: Array | None  # S, (num_shortcuts, in)
 
-    def __init__(self, in_size: int, hidden: Sequence[int], out_size: int, activation: str = "tanh"):
+    def __init__(
+        self,
+        in_size: int,
+        hidden: Sequence[int],
+        out_size: int,
+        activation: str = "tanh",
+        *,
+        num_shortcuts: int = 0,
+    ):
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation: got {activation!r}, expected one of {tuple(ACTIVATIONS)}.")
         sizes = (in_size, *hidden, out_size)
         self.layers = tuple(Linear(*pair) for pair in pairwise(sizes))
         self.activation = activation
+        self.shortcut = filled((num_shortcuts, in_size), 0) if num_shortcuts else None
 
     @property
     def in_size(self) -> int:
@@ -98,7 +109,8 @@ class MLP(eqx.Module):
 
     def resized(self, in_size: int, out_size: int) -> "MLP":
         """Return a network of the same form with other sizes, all parameters zero."""
-        return MLP(in_size, self.hidden, out_size, self.activation)
+        num_shortcuts = 0 if self.shortcut is None else len(self.shortcut)
+        return MLP(in_size, self.hidden, out_size, self.activation, num_shortcuts=num_shortcuts)
 
     @property
     def read_hidden(self) -> list[Array]:
@@ -108,7 +120,10 @@ class MLP(eqx.Module):
     def __call__(self, *parts: Array) -> Array:
         """Return y, for x of shape (..., in_size), or for its parts, see :class:`Linear`."""
         first, *others = self.layers
-        x = first(*parts)
+        y = first(*parts)
         for layer in others:
-            x = layer(ACTIVATIONS[self.activation](x))
-        return x
+            y = layer(ACTIVATIONS[self.activation](y))
+        if self.shortcut is None:
+            return y
+        direct = jnp.concatenate(parts, axis=-1) @ self.shortcut.T
+        return y + jnp.pad(direct, [(0, 0)] * (y.ndim - 1) + [(0, y.shape[-1] - direct.shape[-1])])

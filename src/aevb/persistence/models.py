@@ -198,6 +198,8 @@ def _filled(document, arguments, arrays, with_optimizer):
             settings, likelihood, format, latent_dim, units, given
         )
         design = design if form is None else replace(design, prior_form=form)
+        if arguments.levels and not any(name.endswith(".shortcut") for name in arrays):
+            design = replace(design, has_shortcuts=False)  # a ladder of version 0.1.0
         learner, state = design.start(design.models(jax.random.key(0)), 1, 0.0, jax.random.key(0))
         parts = {"parameters": state.parameters, "constants": state.constants}
         return learner, state, parts | ({"optimizer": state.optimizer_state} if with_optimizer else {})

@@ -5,7 +5,10 @@ import { limited } from "./special.js";
 /** @typedef {import("./arrays.js").NamedArray} NamedArray */
 /** @typedef {{ weight: Float32Array, bias: Float32Array, inSize: number, outSize: number }} Layer */
 /** @typedef {{ mu: Float32Array, sigma: Float32Array }} Gaussian independent variables */
-/** @typedef {{ layers: Layer[], activation: string, inSize: number, outSize: number }} Network */
+/**
+ * @typedef {{ layers: Layer[], activation: string, inSize: number, outSize: number, shortcut?: Layer }} Network
+ * `shortcut` is a linear function of the inputs that is added to the first outputs
+ */
 
 const SQRT_2_OVER_PI = Math.sqrt(2 / Math.PI);
 
@@ -66,7 +69,12 @@ export function findNetwork(arrays, part, activation) {
   const layers = [];
   for (let k = 0; own.has(`layers[${k}].weight`); k++) layers.push(layerOf(own, `layers[${k}]`));
   if (!layers.length) return null;
-  return { layers, activation, inSize: layers[0].inSize, outSize: layers[layers.length - 1].outSize };
+  const [inSize, outSize] = [layers[0].inSize, layers[layers.length - 1].outSize];
+  const network = { layers, activation, inSize, outSize };
+  const direct = own.get("shortcut");
+  if (!direct) return network;
+  const [size] = direct.shape;
+  return { ...network, shortcut: { weight: direct.values, bias: new Float32Array(size), inSize, outSize: size } };
 }
 
 /**
@@ -106,6 +114,12 @@ export function apply(network, x) {
     h = n === 1 ? linearOfOne(layer, h) : linear(layer, h, n);
     if (!isLast && network.activation !== "identity") for (let i = 0; i < h.length; i++) h[i] = f(h[i]);
   });
+  if (network.shortcut) {
+    const { outSize } = network.shortcut;
+    linear(network.shortcut, x, n).forEach((added, i) => {
+      h[Math.floor(i / outSize) * network.outSize + (i % outSize)] += added;
+    });
+  }
   return h;
 }
 
