@@ -182,3 +182,16 @@ def test_batches_leave_out_rows_without_a_target():
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+@pytest.mark.thorough
+def test_methods_of_log_prob_agree():
+    """Importance sampling lies within 6 standard errors of a grid over both latent variables."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=120)
+    model = VAERegressor(latent_dim=2, max_epochs=5, progress=False).fit(X, y)
+    sampled, exact = (model.log_prob(X[:8], y[:8], method=method) for method in ("importance", "quadrature"))
+    assert (np.abs(sampled.values - exact.values) < 6 * sampled.std_errors + 1e-3).all()
+    with pytest.raises(ValueError, match="method='exact'"):
+        model.log_prob(X, y, method="exact")

@@ -251,15 +251,18 @@ class VAERegressor(RegressorMixin, InputMethods):
         drawn = prediction.predictive_draws(self.model_, given, num_draws, random_state=random_state)
         return self._one_target(drawn, axis=2)
 
-    def log_prob(self, X: Any, y: Any, *, num_samples: int = 1000, random_state: Any = None) -> LogLikelihood:
+    def log_prob(
+        self, X: Any, y: Any, *, method: str = "importance", num_samples: int = 1000, random_state: Any = None
+    ) -> LogLikelihood:
         """Estimate log p(y|x) for each row, in nats and in the units of y, with standard errors.
 
-        It is by importance sampling from a mixture of q(z|x, y) and p(z|x). With several targets it is their joint
-        density; targets that are NaN are left out.
+        With several targets it is their joint density; targets that are NaN are left out.
 
         Args:
             X: (n, D).
             y: (n,) or (n, T).
+            method: ``"importance"``, from a mixture of q(z|x, y) and p(z|x), or another one, see
+                :func:`aevb.inference.marginal_likelihood.log_likelihood`.
             num_samples: Samples of z per row.
             random_state: As in scikit-learn; None for the model's own.
 
@@ -268,7 +271,7 @@ class VAERegressor(RegressorMixin, InputMethods):
         """
         given = self._read_inputs(X)
         rows = Datapoint(self._read_targets(y, len(given)), given=given)
-        setting: dict[str, Any] = {"method": "importance", "num_samples": num_samples, "random_state": random_state}
+        setting: dict[str, Any] = {"method": method, "num_samples": num_samples, "random_state": random_state}
         return likelihoods.log_likelihood(self.model_, rows, **setting)
 
     # ---- private -----------------------------------------------------------------------------------------------------
