@@ -66,7 +66,9 @@ def main():
         workers = {}
         for name, source in sources.items():
             check(source)
-            workers[name] = Worker(chosen.worker, _environment(source))
+            shared = Path(folder) / name
+            shared.mkdir()
+            workers[name] = Worker(chosen.worker, _environment(source) | {"AEVB_BENCH_SHARED": str(shared)})
         rates = compare(workers, chosen.rounds)
         for worker in workers.values():
             worker.close()

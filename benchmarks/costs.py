@@ -1,6 +1,6 @@
 """How cost grows with work: seconds per step and per task over two decades of each size, and memory peaks.
 
-    python benchmarks/costs.py [--output runs/costs.json] [--picture docs/images/costs.png]
+    python benchmarks/costs.py [--output runs/costs.json] [--picture runs/costs.png]
 
 A step of learning, from the difference between two lengths of a fit, with the network 784-500-20-500-784 and
 minibatches of 100, one size changed at a time; then the tasks against the number of rows. The slope of log(seconds)

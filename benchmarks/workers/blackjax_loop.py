@@ -62,4 +62,4 @@ if __name__ == "__main__":
             jax.block_until_ready(chains(weights, x, jax.random.key(number)))
         return NUM_TIMED / (time.perf_counter() - start)
 
-    take_turns(f"BlackJAX {blackjax.__version__}, one datapoint at a time", datapoints_per_second)
+    take_turns(f"BlackJAX {blackjax.__version__}, one datapoint at a time, untuned", datapoints_per_second)

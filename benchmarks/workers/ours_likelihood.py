@@ -1,4 +1,4 @@
-"""aevb: `VAE.log_likelihood` by appendix D's estimator, with as many samples as PyTorch's error needs.
+"""aevb: `VAE.log_likelihood` by appendix D's estimator, with enough samples to match PyTorch's error.
 
 It leaves its decoder, and accurate values of log p(x), to the other workers.
 """

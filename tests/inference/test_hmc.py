@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from aevb.inference import hmc
+from aevb.inference.rounds import tune_until_adapted
 
 FALSE_ALARM = 1e-6
 
@@ -210,3 +211,28 @@ def test_simulation_based_calibration():
 @pytest.mark.parametrize("scale", [0.9, 1.1])
 def test_simulation_based_calibration_catches_a_scale_wrong_by_a_tenth(scale):
     assert p_value_of_ranks(scale) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("start", [1e-3, 3.0])
+def test_tuning_in_rounds_ends_near_the_target_from_any_start(start):
+    """Normal densities with other scales: acceptance is within the tolerance for 64 datapoints with two chains each."""
+    scales = np.repeat(np.geomspace(0.1, 10, 64), 2).astype(np.float32)[:, None]
+    state = hmc.init(np.zeros((128, 2)), start * scales[:, 0])
+    keys = jax.random.split(jax.random.key(0), 128)
+    state = tune_until_adapted(log_normal, state, keys, scales, max_steps=200, num_chains=2)
+    _, _, info = hmc.sample(log_normal, state, jax.random.key(1), scales, num_samples=50)
+    acceptance = np.asarray(info.acceptance).mean(0).reshape(64, 2).mean(1)
+    assert (acceptance > 0.7).all()
+    assert (acceptance < 0.99).mean() > 0.9  # not small steps, which are accepted too
+
+
+def test_tuning_in_rounds_does_not_depend_on_other_datapoints():
+    """One datapoint needs many rounds, and the other one waits for it where it is; up to rounding, which grows."""
+    scales = np.float32([[1.0], [1.0], [1e-15], [1e-15]])
+    state, keys = hmc.init(np.zeros((4, 2)), 1.0), jax.random.split(jax.random.key(0), 4)
+    options = {"max_steps": 200, "num_chains": 2}
+    both = tune_until_adapted(log_normal, state, keys, scales, **options)
+    first = jax.tree.map(lambda leaf: leaf[:2], state)
+    alone = tune_until_adapted(log_normal, first, keys[:2], scales[:2], **options)
+    np.testing.assert_allclose(both.positions[:2], alone.positions, atol=1e-3)
+    np.testing.assert_allclose(both.step_sizes[:2], alone.step_sizes, rtol=1e-3)

@@ -22,7 +22,7 @@ def in_options(message: str) -> str:
 
     names = sorted({*OPTIONS, *SEQUENCE_OPTIONS, "test_fraction"}, key=len, reverse=True)
     calls = re.compile(r"(\b[\w.]+\([^()]*(?:\([^()]*\)[^()]*)*\))")  # VAE(latent_dim=(3, 2)), vae.fit(X)
-    given = re.compile(rf"(?<![\w./'\"-])({'|'.join([*names, 'method'])})=({_VALUE})")
+    given = re.compile(rf"(try )?(?<!--given )(?<!--column )(?<![\w./'\"-])({'|'.join([*names, 'method'])})=({_VALUE})")
     words = "|".join(name for name in names if "_" in name)
     alone = re.compile(rf"(?<![\w./'\"-])({words})(?![\w=/'\"]|\.\w)")  # neither paths nor names in quotes
     if "[model]" in message:  # of a config, which has the arguments
@@ -38,15 +38,20 @@ def _option(name):
 
 
 def _with_value(found):
-    name, value = found.groups()
+    advice, name, value = found.groups(default="")
+    if advice and name in ("method", "num_samples"):  # of log p(x): options of another command
+        advice += "aevb evaluate "
+    return advice + _said(name, value, found[0])
+
+
+def _said(name, value, text):
+    """Return an argument as an option, or the text as it is."""
     if value in ("True", "False"):
         return _option(name if value == "True" else f"no_{name}")
     if value.startswith("{"):
         kinds = re.findall(r"'([^']*)': '([^']*)'", value)
         return (
-            " ".join(f"--column {column}={kind}" for column, kind in kinds)
-            if name == "likelihood" and kinds
-            else found[0]
+            " ".join(f"--column {column}={kind}" for column, kind in kinds) if name == "likelihood" and kinds else text
         )
     words = value.strip("'\"()").replace(",", "").replace("None", "none")
-    return f"{'aevb evaluate --method' if name == 'method' else _option(name)} {words}"
+    return f"{_option(name)} {words}"

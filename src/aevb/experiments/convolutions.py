@@ -167,7 +167,7 @@ def summary(results: dict[str, Any]) -> str:
         mlp, conv = found["mlp"], found["conv"]
         values = [f"{part['log_likelihood']:.2f} ± {part['std_error']:.2f}" for part in (mlp, conv)]
         difference = conv["log_likelihood"] - mlp["log_likelihood"]
-        error = np.hypot(mlp["std_error"], conv["std_error"])
-        sizes = f"{mlp['num_parameters']:,}, {conv['num_parameters']:,}"
+        error = np.hypot(mlp["std_error"], conv["std_error"])  # too large: both have the same images
+        sizes = f"{mlp['num_parameters']:,} and {conv['num_parameters']:,}"
         rows.append([name, *values, f"{difference:+.2f} ± {error:.2f}", sizes])
     return f"log p(x) in nats of held-out images, same computing time.\n\n{markdown_table(rows)}"

@@ -20,6 +20,7 @@ from aevb.inference.densities import DENSITIES
 from aevb.inference.importance import log_mean_exp, propose_pool
 from aevb.inference.parallel import leaves_a_core, uses_lapack
 from aevb.inference.pareto import pareto_k_hat
+from aevb.inference.rounds import tune_until_adapted
 from aevb.models import GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
 
@@ -65,8 +66,8 @@ def harmonic(
 
     There are three stages: Hybrid Monte Carlo draws L samples, a density q is fitted to them, and the chains continue
     for the L samples of the average. The two sets of samples then change places, and the average is over both: the
-    error is smaller at no cost. The chains start from the best samples of q(z|x) and of the prior (without an encoder,
-    after gradient ascent), and are tuned to each datapoint before the first stage.
+    error is smaller, for the cost of a second fit. The chains start from the best samples of q(z|x) and of the prior
+    (without an encoder, after gradient ascent), and are tuned to each datapoint before the first stage.
 
     Args:
         generative: p(z) p(x|z).
@@ -105,7 +106,7 @@ def _log_terms(models, x, keys, *, num_samples, how: HarmonicOptions):
     """
     log_joint, C = Partial(_log_joint, models[0]), how.num_chains
     state, chain_x, stages = _starts(models, x, keys, how=how)
-    tune, sample = hmc.tune_until_adapted, hmc.sample
+    tune, sample = tune_until_adapted, hmc.sample
     if uses_lapack(jax.grad(log_joint), *jax.tree.map(lambda array: array[0], (state.positions, chain_x))):
         tune, sample = leaves_a_core(tune), leaves_a_core(sample)
     target = {"target_acceptance": how.target_acceptance, "num_chains": C, "max_steps": how.num_tuning}

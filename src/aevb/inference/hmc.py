@@ -20,8 +20,6 @@ from aevb.inference.tuning import TARGET_ACCEPTANCE, Tuning, adapt, pooled, tuni
 from aevb.models.compilation import compiled
 
 JITTER = 0.2
-ROUND = 20  # transitions, after which chains may be adapted
-TOLERANCE = 0.1  # of the acceptance of adapted chains
 
 
 class HMCState(NamedTuple):
@@ -152,69 +150,9 @@ def tune(
 
     Paper: App. E.
     """
-    keys = _split(_datapoint_keys(key, state), num_steps)
+    keys = split_keys(_datapoint_keys(key, state), num_steps)
     schedule, options = tuning_schedule(num_steps, adapt_mass), HMCOptions(target=target_acceptance, **moves)
-    return _run(log_density, state, keys, x, schedule, options, group=len(keys[0]) if shared else 1)[0]
-
-
-@compiled("max_steps", "num_chains", "target_acceptance", "num_leapfrog", "jitter")
-def tune_until_adapted(
-    log_density: Callable[[Array, Any], Array],
-    state: HMCState,
-    keys: Array,
-    x: Any,
-    *,
-    max_steps: int,
-    num_chains: int,
-    target_acceptance: float = TARGET_ACCEPTANCE,
-    **moves,
-) -> HMCState:
-    """Tune step sizes and masses in rounds of ``ROUND`` transitions, until the acceptance is near the target.
-
-    The chains of a datapoint are tuned together. Once it is adapted they stay where they are, so that the result does
-    not depend on the datapoints beside it. The target need not be met exactly: any step size leaves the density
-    invariant, and samples that are close to independent follow from a wide range of them.
-
-    Args:
-        log_density: See :func:`tune`.
-        state: The chains; those of one datapoint are adjacent.
-        keys: One per chain, (N,).
-        x: A pytree with leading axis N.
-        max_steps: Largest number of transitions; whole rounds.
-        num_chains: Chains per datapoint.
-        target_acceptance: The target acceptance.
-        moves: ``num_leapfrog`` and ``jitter``, see :func:`transition`.
-
-    Example:
-        >>> log_density = lambda z, x: -((z - x) ** 2).sum() / 2
-        >>> state, keys = init(jnp.zeros((4, 2)), 0.01), jax.random.split(jax.random.key(0), 4)
-        >>> state = tune_until_adapted(log_density, state, keys, jnp.ones(4), max_steps=200, num_chains=2)
-        >>> bool((state.step_sizes > 0.5).all())
-        True
-
-    Paper: App. E.
-    """
-    options, num_steps = HMCOptions(target=target_acceptance, **moves), min(ROUND, max_steps)
-    schedule = tuning_schedule(num_steps, True)
-
-    def tune_round(carry):
-        number, state, is_adapted = carry
-        round_keys = _split(jax.vmap(jax.random.fold_in, (0, None))(keys, number), num_steps)
-        after, _, acceptance = _run(log_density, state, round_keys, x, schedule, options, group=num_chains)
-        after = jax.tree.map(partial(_chosen, is_adapted), state, after)
-        now = pooled(acceptance[num_steps // 2 :].mean(0), num_chains)
-        return number + 1, after, is_adapted | (jnp.abs(now - target_acceptance) < TOLERANCE)
-
-    def goes_on(carry):
-        number, _, is_adapted = carry
-        return (number < max_steps // num_steps) & ~is_adapted.all()
-
-    nobody = jnp.zeros(len(keys), bool)
-    return lax.while_loop(goes_on, tune_round, (0, state, nobody))[1]
-
-
-def _chosen(condition, one, other):
-    return jnp.where(jnp.expand_dims(condition, range(1, one.ndim)), one, other)
+    return run_chains(log_density, state, keys, x, schedule, options, group=len(keys[0]) if shared else 1)[0]
 
 
 def tune_and_sample(
@@ -243,8 +181,8 @@ def tune_and_sample(
     Paper: App. E.
     """
     schedule = tuning_schedule(num_tuning, True, num_samples)
-    keys = _split(keys, num_tuning + num_samples)
-    return _run(log_density, state, keys, x, schedule, HMCOptions(**options), group=num_chains)[1][num_tuning:]
+    keys = split_keys(keys, num_tuning + num_samples)
+    return run_chains(log_density, state, keys, x, schedule, HMCOptions(**options), group=num_chains)[1][num_tuning:]
 
 
 @compiled("num_samples", "num_leapfrog", "jitter")
@@ -288,11 +226,11 @@ def sample(
 
     move = _move_all(log_density, num_leapfrog, jitter)
     chains = _start_all(log_density, state.positions, x)
-    chains, (positions, info) = lax.scan(step, chains, _split(_datapoint_keys(key, state), num_samples))
+    chains, (positions, info) = lax.scan(step, chains, split_keys(_datapoint_keys(key, state), num_samples))
     return state._replace(positions=chains.position), positions, info
 
 
-def _run(log_density, state, keys, x, schedule, options, *, group) -> tuple[HMCState, Array, Array]:
+def run_chains(log_density, state, keys, x, schedule, options, *, group) -> tuple[HMCState, Array, Array]:
     """Make a transition for each row of keys (T, N), tuning by the schedule.
 
     Each group of `group` adjacent chains shares step sizes and masses.
@@ -336,6 +274,6 @@ def _datapoint_keys(key, state):
     return key if key.ndim else jax.random.split(key, len(state.positions))
 
 
-def _split(keys, num):
+def split_keys(keys, num):
     """Return keys (num, N)."""
     return jax.vmap(lambda key: jax.random.split(key, num), out_axes=1)(keys)

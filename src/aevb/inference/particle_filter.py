@@ -123,7 +123,7 @@ def smoothed_draws(prior: MarkovChain, found: Particles, key: Array, num_draws: 
     assert found.every is not None, "the filter must keep its particles"
     (z, log_w), S, T = found.every, num_draws, prior.num_steps
     exists = jnp.ones(T, bool) if prior.length is None else jnp.arange(T) < jnp.asarray(prior.length)
-    *keys, key_last = jax.random.split(key, T)
+    keys = jax.random.split(key, T)
 
     def back(after, inputs):
         z, log_w, u, key, later_exists = inputs  # of step t, and whether there is a step t + 1
@@ -133,8 +133,8 @@ def smoothed_draws(prior: MarkovChain, found: Particles, key: Array, num_draws: 
         before = jnp.where(later_exists, chosen, after)  # beyond the end the particles are those of the last step
         return before, before
 
-    last = z[-1][jax.random.categorical(key_last, log_w[-1], shape=(S,))]
-    inputs = z[:-1], log_w[:-1], jax.tree.map(lambda leaf: leaf[1:], prior.inputs), jnp.stack(keys), exists[1:]
+    last = z[-1][jax.random.categorical(keys[-1], log_w[-1], shape=(S,))]
+    inputs = z[:-1], log_w[:-1], jax.tree.map(lambda leaf: leaf[1:], prior.inputs), keys[:-1], exists[1:]
     _, path = lax.scan(back, last, inputs, reverse=True)
     return jnp.swapaxes(jnp.concatenate([path, last[None]]), 0, 1)
 

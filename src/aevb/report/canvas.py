@@ -78,7 +78,7 @@ def shortened(name: str, most: int) -> str:
 
 
 def short_names(names: list[str], most: int) -> list[str]:
-    """Return names with at most so many letters; if some became the same, without what all begin and end with.
+    """Return names with at most `most` characters; if some became the same, without what all begin and end with.
 
     Example:
         >>> short_names(["mean_of_the_age_in_2019", "mean_of_the_sex_in_2019"], 12)
@@ -90,7 +90,7 @@ def short_names(names: list[str], most: int) -> list[str]:
     begin = _num_common(names)
     rest = [name[begin:] for name in names]
     end = _num_common([name[::-1] for name in rest])
-    return [shortened(f"…{name[: len(name) - end]}{'…' * (end > 0)}", most) for name in rest]
+    return [shortened(f"{'…' * (begin > 0)}{name[: len(name) - end]}{'…' * (end > 0)}", most) for name in rest]
 
 
 def _num_common(names):

@@ -182,7 +182,8 @@ class SequenceTasks(ModelEstimator):
     ) -> forecasts.Forecast:
         """Draw the steps after the end of each sequence.
 
-        States are drawn from q at the last step, and then from the transition.
+        The states at the end are drawn by a particle filter, or from q where that is better, those after it from the
+        transition.
 
         Args:
             sequences: And the other data, as in `fit`.
@@ -217,7 +218,8 @@ class SequenceTasks(ModelEstimator):
     ) -> Any:
         """Fill in what is missing (NaN), given everything that is observed in a sequence.
 
-        Numbers are filled in with their expectations under q, labels with the most probable ones.
+        Numbers are filled in with their expectations, labels with the most probable ones. States are drawn from q, or
+        by a particle filter where that is closer to their posterior.
 
         Args:
             sequences: And the other data, as in `fit`.
