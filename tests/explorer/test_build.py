@@ -165,7 +165,7 @@ def test_a_model_that_has_no_page_is_refused_in_one_line(run_folder, capsys):
     description["arguments"] |= {"amortized": True, "posterior": "laplace"}
     path.write_text(sealed(description))
     assert run(["explore", str(run_folder)]) == 2
-    assert "posterior='gaussian'" in capsys.readouterr().err
+    assert "--posterior gaussian" in capsys.readouterr().err
     assert not (run_folder / "explorer.html").exists()
 
 

@@ -44,11 +44,6 @@ COMPARED = (
     "| learner, N | step",
     "| form of q |",
     "| images | mlp |",
-    "| library | seconds |",
-    "| part |",
-    "| what grows |",
-    "| task | rows | MB |",
-    "| from nothing to |",
 )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from aevb.cli.console import Console, InputError, Json, Quiet
+from aevb.cli.console import Console, InputError, Json, Quiet, shell
 from aevb.cli.options import written
 from aevb.cli.output import check_output
 from aevb.cli.said import choices_said
@@ -55,6 +55,8 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
         estimator.fit(*found.arguments)
         return
     folder = make_folder(output)
+    if folder != output:
+        console.say(f"{output} already contains a run; this one is written to {folder}.")
     runs.write_config(folder, {"run": {"command": command}, "data": data.written(), "model": written(given)})
     with console.notes(), choices_said(console):
         estimator.fit(*found.arguments)
@@ -68,6 +70,7 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
             console.say(f"  {name.replace('_', ' ')}: {_said(metrics, name)}")
     for warning in metrics["warnings"]:
         console.warn(warning)
+    console.say(f"Predict the target of new rows with: {shell('aevb', 'predict', folder, 'new.csv')}")
     console.end(f"Results are in {folder}. Open {folder / 'report.html'}", {"folder": folder, **metrics})
 
 

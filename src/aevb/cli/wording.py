@@ -20,7 +20,7 @@ def in_options(message: str) -> str:
     """
     from aevb.cli.options import OPTIONS, SEQUENCE_OPTIONS  # here, because they import the console
 
-    names = sorted({*OPTIONS, *SEQUENCE_OPTIONS, "test_fraction"}, key=len, reverse=True)
+    names = sorted({*OPTIONS, *SEQUENCE_OPTIONS, "test_fraction", "colour"}, key=len, reverse=True)
     calls = re.compile(r"(\b[\w.]+\([^()]*(?:\([^()]*\)[^()]*)*\))")  # VAE(latent_dim=(3, 2)), vae.fit(X)
     given = re.compile(rf"(try )?(?<!--given )(?<!--column )(?<![\w./'\"-])({'|'.join([*names, 'method'])})=({_VALUE})")
     words = "|".join(name for name in names if "_" in name)

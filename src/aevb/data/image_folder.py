@@ -11,7 +11,7 @@ from aevb.errors import DataFileError
 
 ENDINGS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
 # How a picture was converted, in words that follow "n of its N pictures are" or "is".
-_COLOUR = "in colour, read as grey levels (luma, 0.299 R + 0.587 G + 0.114 B)"
+_COLOUR = "in colour, read as grey levels (luma, 0.299 R + 0.587 G + 0.114 B); colour=True keeps the colours"
 _GREY = "grey, read as colours like the others"
 _TRANSPARENT = "partly transparent, placed on white"
 _FRAMES = "animated or of several pages; only the first frame or page is read"
