@@ -31,7 +31,7 @@ def view_of(name, shift):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    views = Views([view_of(HOSTILE, 10), view_of("second", 50)], ("z₁", "z₂"), STEPS, True, 0)
+    views = Views([view_of(HOSTILE, 10), view_of("second", 50)], ("z₁", "z₂"), STEPS, "step", 0)
     encoded = SimpleNamespace(lengths=np.full(2, T))
     data = SequenceData(HOSTILE, "", None, encoded, (HOSTILE, "second"))
     model = SimpleNamespace(latent_dim=2)

@@ -670,18 +670,18 @@ COMMANDS = [
     (["fit", "numbers.csv", "--binarization", "static"], "numbers.csv: the value at row 0, column 'b' is 2.0"),
     (["fit", "x.npy", "--image-shape", "4", "5"], "its rows have 16 columns, not 4 x 5"),
     *((["fit", "x.npy", "--image-shape", side, "4"], f"image_shape={side}") for side in ("0", "-4")),
-    *((["fit", "x.npy", "--test-fraction", value], f"test_fraction={value}") for value in ("0.0", "2.0", "nan")),
+    *((["fit", "x.npy", "--test-fraction", value], f"--test-fraction {value}") for value in ("0.0", "2.0", "nan")),
     *(
-        (["fit", "x.npy", f"--{name}", value], name.replace("-", "_") + "=")
+        (["fit", "x.npy", f"--{name}", value], f"--{name} ")
         for name in ("latent-dim", "num-samples", "batch-size", "max-epochs", "patience", "hidden")
         for value in ("0", "-1", "1.5", "a", "1" + "0" * 30)
     ),
-    *((["fit", "x.npy", "--learning-rate", value], "learning_rate=") for value in ("0", "nan", "inf", "x")),
+    *((["fit", "x.npy", "--learning-rate", value], "--learning-rate ") for value in ("0", "nan", "inf", "x")),
     *(
-        (["fit", "x.npy", f"--{name}", "gausian"], f"{name}='gausian' is not known")
+        (["fit", "x.npy", f"--{name}", "gausian"], f"--{name} gausian is not known")
         for name in ("likelihood", "activation", "posterior", "learner", "estimator", "optimizer", "init")
     ),
-    *((["fit", "x.npy", "--random-state", value], "random_state=") for value in ("-1", "x", "1.5")),
+    *((["fit", "x.npy", "--random-state", value], "--random-state ") for value in ("-1", "x", "1.5")),
     (["fit", "x.npy", "--latnet-dim", "3"], "Unknown option: --latnet-dim. Did you mean --latent-dim"),
     (["fit", "x.npy", "--latent-dim"], "--latent-dim requires an argument"),
     (["fit", "--config", "nowhere.toml"], "nowhere.toml cannot be read: No such file"),
