@@ -21,7 +21,7 @@ from run import machine
 EPOCH = """
 from aevb.data import load_dataset
 from aevb import VAE
-VAE(latent_dim=2, max_epochs=1, progress=False).fit(load_dataset("mnist-5k").X)
+VAE(latent_dim=2, max_epochs=1, progress=False).fit(load_dataset("mnist-5k").rows)
 """
 TARGETS = {"cold": 3.5, "warm": 1.5, "help, CPU": 0.25}
 
