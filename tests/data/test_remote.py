@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from aevb.data import remote
+from aevb.data.own import open_dataset
 from aevb.data.remote import local_copy
 from aevb.errors import DataFileError
 
@@ -193,3 +194,15 @@ def test_a_model_learns_from_large_shards_at_a_url_as_from_files(memory, monkeyp
     here = learned(tmp_path / "shards")
     np.testing.assert_array_equal(learned("memory://bucket/npy/"), here)
     assert learned("memory://bucket/x.parquet").shape == here.shape
+
+
+def test_a_folder_of_pictures_is_copied_and_read(memory):
+    image = pytest.importorskip("PIL.Image")
+    pictures = np.random.default_rng(0).integers(0, 256, (5, 8, 8), np.uint8)
+    for number, picture in enumerate(pictures):
+        data = io.BytesIO()
+        image.fromarray(picture).save(data, "png")
+        fsspec.filesystem("memory").pipe(f"/bucket/{number}.png", data.getvalue())
+    data = open_dataset(local_copy("memory://bucket/"))
+    assert data.image_shape == (8, 8)
+    np.testing.assert_array_equal(np.sort(np.asarray(data.rows).sum(axis=1)), np.sort(pictures.sum(axis=(1, 2))))

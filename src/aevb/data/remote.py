@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 from filelock import FileLock
 
 from aevb.data.download import writable_folder
+from aevb.data.image_folder import ENDINGS as PICTURES
 from aevb.data.tables import FORMATS, ending_of
 from aevb.errors import DataFileError
 from aevb.files import written_whole
@@ -53,7 +54,8 @@ def local_copy(url: str, report: Callable[[str, int, int], None] = lambda *_: No
     Processes of one host share the copies.
 
     Args:
-        url: A file with one of the endings that `fit` reads, or a folder of such files, without subfolders.
+        url: A file with one of the endings that `fit` reads, or a folder of such files or of pictures, without
+            subfolders.
         report: Called with a file's name, the bytes received so far and its size.
 
     Raises:
@@ -169,13 +171,14 @@ class named:  # noqa: N801
 
 
 def _listed(system, path, url):
-    """Return the data files of a folder."""
+    """Return the data files of a folder, or its pictures if it has none."""
     with named(url):
         found = sorted(entry["name"] for entry in system.ls(path, detail=True) if entry.get("type") != "directory")
-    files = [place for place in found if ending_of(Path(_name(place))) in FORMATS]
-    if not files:
-        raise DataFileError(f"{url}: there are no files ending in {', '.join(FORMATS)}. Check the address.")
-    return files
+    for kind in (FORMATS, PICTURES):
+        if files := [place for place in found if ending_of(Path(_name(place))) in kind]:
+            return files
+    endings = ", ".join([*FORMATS, *sorted(PICTURES)])
+    raise DataFileError(f"{url}: there are no files ending in {endings}. Check the address.")
 
 
 def _copy(shard, folder, report):
