@@ -85,10 +85,15 @@ def states_given_all(models: tuple, x: Any, key: Array, num_pairs: int) -> Array
     z = draws_of(q, key_q, num_pairs)
     if not _is_gaussian(generative, prior):
         return z
-    bound = jnp.mean(jax.vmap(lambda z: generative.log_joint(x, z) - jnp.asarray(q.log_prob(z)))(z))
+    bound = jnp.mean(log_weights_at(generative, q, x, z))
     found = one_filter(models, x, key_filter, NUM_PARTICLES, keep=True)
     smoothed = smoothed_draws(prior, found, key_back, 2 * num_pairs)
     return jnp.where(found.log_likelihood > bound, smoothed, z)
+
+
+def log_weights_at(generative: Any, q: Any, x: Any, z: Array) -> Array:
+    """Return log p(x, z) - log q(z) at draws of all states, (S, T, J); their average is a bound on log p(x)."""
+    return jax.vmap(lambda z: generative.log_joint(x, z) - jnp.asarray(q.log_prob(z)))(z)
 
 
 def draws_of(q: Any, key: Array, num_pairs: int) -> Array:

@@ -14,7 +14,7 @@ from jax import Array, lax
 
 from aevb.arguments import check_parameter
 from aevb.arrays import fingerprint
-from aevb.fitted.filtering import draws_of, one_filter
+from aevb.fitted.filtering import draws_of, log_weights_at, one_filter
 from aevb.fitted.model import FittedModel
 from aevb.fitted.sequences import over_sequences
 
@@ -82,7 +82,7 @@ def last_states(models: tuple, x: Any, key: Array, num_pairs: int) -> Array:
     chosen = jax.random.categorical(key_choice, found.log_weights, shape=(2 * num_pairs,))
     q = recognition(x)
     z = draws_of(q, key_q, num_pairs)  # (S, T, J)
-    bound = jnp.mean(jax.vmap(lambda z: generative.log_joint(x, z) - jnp.asarray(q.log_prob(z)))(z))
+    bound = jnp.mean(log_weights_at(generative, q, x, z))
     return jnp.where(found.log_likelihood > bound, found.last[chosen], z[:, x.given["length"].astype(int) - 1])
 
 

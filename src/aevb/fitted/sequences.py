@@ -18,7 +18,14 @@ from jax import Array, lax
 from aevb.arrays import fingerprint
 from aevb.distributions import reparameterize
 from aevb.estimators import Terms
-from aevb.fitted.filtering import NUM_FILTERS, draws_of, filter_with, filters_with, states_given_all
+from aevb.fitted.filtering import (
+    NUM_FILTERS,
+    draws_of,
+    filter_with,
+    filters_with,
+    log_weights_at,
+    states_given_all,
+)
 from aevb.fitted.model import FittedModel
 from aevb.inference.importance import estimate_from
 from aevb.inference.result import LogLikelihood
@@ -118,7 +125,7 @@ def _log_weights(num_samples):
         def chunk(key):
             epsilon: Any = noise.sample(key, (at_once,))
             z = transform(epsilon)
-            return jax.vmap(lambda z: generative.log_joint(x, z) - jnp.asarray(q.log_prob(z)))(z)
+            return log_weights_at(generative, q, x, z)
 
         keys = jax.random.split(jax.random.fold_in(key, fingerprint(x)), -(-num_samples // at_once))
         return lax.map(chunk, keys).ravel()[:num_samples]
