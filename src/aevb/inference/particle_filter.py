@@ -60,7 +60,7 @@ def particle_filter(
         keep: Whether to keep the particles of all steps, see :func:`smoothed_draws`.
     """
     r, T, K = prior if proposal is None else proposal, prior.num_steps, num_particles
-    exists = jnp.ones(T, bool) if prior.length is None else jnp.arange(T) < jnp.asarray(prior.length)
+    exists = _exists(prior)
 
     def weighted(z, log_w, p, q, x):
         """Return the normalized weights after a step, and the log of their sum before."""
@@ -122,7 +122,7 @@ def smoothed_draws(prior: MarkovChain, found: Particles, key: Array, num_draws: 
     """
     assert found.every is not None, "the filter must keep its particles"
     (z, log_w), S, T = found.every, num_draws, prior.num_steps
-    exists = jnp.ones(T, bool) if prior.length is None else jnp.arange(T) < jnp.asarray(prior.length)
+    exists = _exists(prior)
     keys = jax.random.split(key, T)
 
     def back(after, inputs):
@@ -137,6 +137,12 @@ def smoothed_draws(prior: MarkovChain, found: Particles, key: Array, num_draws: 
     inputs = z[:-1], log_w[:-1], jax.tree.map(lambda leaf: leaf[1:], prior.inputs), keys[:-1], exists[1:]
     _, path = lax.scan(back, last, inputs, reverse=True)
     return jnp.swapaxes(jnp.concatenate([path, last[None]]), 0, 1)
+
+
+def _exists(prior):
+    """Return which steps are not padding, (T,)."""
+    T = prior.num_steps
+    return jnp.ones(T, bool) if prior.length is None else jnp.arange(T) < jnp.asarray(prior.length)
 
 
 def _systematic(log_weights, key):
