@@ -33,6 +33,8 @@ from aevb.models import (
 )
 from aevb.models.emission import previous_features
 from aevb.models.linear_states import kalman_log_likelihood, start_from_linear_states
+from aevb.models.sequence import steps_of
+from aevb.models.simulation import simulate, simulate_after
 from aevb.models.transitions import Step
 from aevb.training import Source, lower_bounds
 
@@ -40,6 +42,7 @@ pytestmark = pytest.mark.float64
 T, NUM, J, D = 6, 8, 2, 2
 COLUMNS = Column("a", "gaussian", loc=1.0, scale=2.0), Column("b", "gaussian")
 LOG_SCALES = np.log([2.0, 1.0])
+OF_PREVIOUS = np.array([[0.5, -0.3, 0.2, 0.0], [0.1, 0.7, 0.0, -0.4]])  # weights of x_{t-1} and of which entries it has
 SHAPE = SequenceShape(J, num_inputs=2, hidden=(), transition="linear", recurrent_size=4)
 
 
@@ -47,12 +50,19 @@ def linear_models(shape=SHAPE, seed=0):
     """Return models with linear parts, and a recognition model with random weights."""
     generative, recognition = start_sequence_models(sequence_models(COLUMNS, shape), jax.random.key(seed))
     values = {
-        "transition.linear.weight": jnp.array([[0.8, 0.3, 0.5, 0.0], [-0.2, 0.6, 0.0, 1.0]])[:, : J + shape.num_inputs],
+        "transition.linear.weight": np.array([[0.8, 0.3, 0.5, 0.0], [-0.2, 0.6, 0.0, 1.0]])[:, : J + shape.num_inputs],
         "transition.linear.bias": jnp.array([0.1, -0.2]),
         "transition.log_variance": jnp.log(jnp.array([0.5, 0.3])),
         "transition.rate": jnp.array([0.2, -0.5]),
-        "initial.network.layers": jnp.array([[0.4, 0.0], [0.0, -0.3], [0.0, 0.0], [0.0, 0.0]])[:, : shape.num_inputs],
+        "initial.network.layers": np.array([[0.4, 0.0], [0.0, -0.3], [0.0, 0.0], [0.0, 0.0]])[:, : shape.num_inputs],
     }
+    if shape.states_read_values:
+        of_previous = {
+            "transition.linear.weight": OF_PREVIOUS[::-1],
+            "initial.network.layers": np.zeros((2 * J, 2 * D)),
+        }
+        values |= {name: np.hstack([values[name], more]) for name, more in of_previous.items()}
+    values = jax.tree.map(jnp.asarray, values)
     prior = generative.prior
     prior = eqx.tree_at(
         lambda p: (p.transition.linear.weight, p.transition.linear.bias, p.transition.log_variance, p.transition.rate),
@@ -63,8 +73,7 @@ def linear_models(shape=SHAPE, seed=0):
     prior = eqx.tree_at(layer, prior, (values["initial.network.layers"], jnp.array([0.5, 0.0, -0.2, 0.4])))
     weight = np.array([[1.2, 0.4], [-0.5, 0.9], [0.0, 0.0], [0.0, 0.0]])  # the variance does not depend on z
     if shape.autoregressive:  # on x_{t-1}, and on which of its entries are observed
-        of_previous = [[0.5, -0.3, 0.2, 0.0], [0.1, 0.7, 0.0, -0.4]]
-        weight = np.hstack([weight, np.vstack([of_previous, np.zeros((D, 2 * D))])])
+        weight = np.hstack([weight, np.vstack([OF_PREVIOUS, np.zeros((D, 2 * D))])])
     emission = lambda d: (d.step.network.layers[0].weight, d.step.network.layers[0].bias)  # noqa: E731
     decoder = eqx.tree_at(emission, generative.decoder, (jnp.asarray(weight), jnp.array([0.3, -0.1, -0.6, -1.2])))
     generative = eqx.tree_at(lambda g: (g.prior, g.decoder), generative, (prior, decoder))
@@ -92,6 +101,8 @@ def joint(generative, x, length):
     """Return the joint Gaussian of all states: mean (length J,) and covariance; and the emission's matrix and noise."""
     first, transition, emission = parameters(generative)
     u = np.concatenate([x.given["controls"], np.broadcast_to(x.given["covariates"], (T, 1))], axis=1)
+    if generative.prior.columns is not None:
+        u = np.hstack([u, previous(x)])
     mean, cov = first.weight[:J] @ u[0] + first.bias[:J], np.diag(np.exp(first.weight[J:] @ u[0] + first.bias[J:]))
     means, M = [mean], np.zeros((length * J, length * J))
     M[:J, :J] = cov
@@ -111,9 +122,14 @@ def of_previous(emission, x):
     """Return what x_{t-1} adds to the mean of x_t, (T, D): nothing unless it is autoregressive."""
     if emission.weight.shape[1] == J:
         return np.zeros((T, D))
+    return previous(x) @ emission.weight[:D, J:].T
+
+
+def previous(x):
+    """Return what is read of x_{t-1}, (T, 2 D): zeros for what is missing, and which entries are not."""
     seen = np.vstack([np.zeros((1, D)), x.observed[:-1]])
     values = np.vstack([np.zeros((1, D)), x.values[:-1]])
-    return np.hstack([seen * values, seen]) @ emission.weight[:D, J:].T
+    return np.hstack([seen * values, seen])
 
 
 def conditioned(generative, x, until=None):
@@ -175,6 +191,7 @@ class ExactSmoother(eqx.Module):
         if "previous" in x.given:
             read = previous_features(x.given["previous"], COLUMNS)
             y = y - read @ emission.weight[:D, J:].T
+            u = u if g.prior.columns is None else jnp.concatenate([u, read], axis=1)
 
         def back(message, inputs):
             P, h = message
@@ -217,7 +234,7 @@ def exact(generative, points):
     return np.array([conditioned(generative, x)[0] for x in each(points)])
 
 
-@pytest.mark.parametrize("autoregressive", [False, pytest.param(True, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("autoregressive", [False, pytest.param(True, marks=pytest.mark.thorough), "states"])
 def test_at_the_exact_posterior_every_draw_equals_log_p(autoregressive):
     generative, _ = linear_models(SHAPE._replace(autoregressive=autoregressive))
     points = datapoints(autoregressive=autoregressive)
@@ -418,22 +435,47 @@ def test_smoothed_states_are_exact_at_the_exact_posterior():
 
 
 @pytest.mark.thorough
-def test_draws_depend_on_the_ones_before_as_the_model_says():
-    """Means of 20,000 draws lie within 5 standard errors of E[x_t] = C E[z_t] + B E[x_{t-1}] + ...: below 1e-5."""
-    generative, _ = linear_models(SHAPE._replace(autoregressive=True))
-    _, _, emission = parameters(generative)
-    z = np.broadcast_to(np.random.default_rng(0).normal(size=(T, J)), (20_000, T, J))
-    before = np.array([0.7, np.nan])
+@pytest.mark.parametrize("autoregressive", [False, True, "states"])
+def test_draws_depend_on_the_ones_before_as_the_model_says(autoregressive):
+    """Means of 20,000 draws lie within 5 standard errors of the exact ones; false alarms: below 1e-4."""
+    generative, _ = linear_models(SHAPE._replace(autoregressive=autoregressive))
+    first, transition, emission = parameters(generative)
+    given = each(datapoints(autoregressive=autoregressive))[0].given
+    u = np.concatenate([given["controls"], np.broadcast_to(given["covariates"], (T, 1))], axis=1)
+    last = np.array([0.5, -1.0]), np.array([0.7, np.nan])
 
-    x = np.asarray(eqx.filter_jit(generative.decoder.draw)(jnp.asarray(z), jax.random.key(0), jnp.asarray(before)))
+    def read(before):
+        """Return what networks read of the mean of x_{t-1}: all is linear, so it suffices."""
+        return np.concatenate([np.nan_to_num(before), ~np.isnan(before)])
 
-    expected, read = [], np.array([0.7, 0.0, 1.0, 0.0])
-    for t in range(T):
-        expected.append(emission.weight[:D] @ np.concatenate([z[0, t], read]) + emission.bias[:D])
-        read = np.concatenate([expected[-1], np.ones(D)])
-    error = x.std(axis=0) / np.sqrt(len(x))
-    assert (abs(x.mean(axis=0) - np.array(expected)) < 5 * error).all()
-    np.testing.assert_allclose(x[:, 0].var(axis=0), np.exp(emission.bias[D:]), rtol=0.06)
+    def expected(z, before, steps):
+        found = []
+        for t in steps:
+            here = np.concatenate([u[t], read(before)]) if autoregressive == "states" else u[t]
+            if z is None:
+                z = first.weight[:J] @ here + first.bias[:J]
+            else:
+                A, b, _ = step_of(transition, here, given["elapsed"][t])
+                z = A @ z + b
+            of_emission = np.concatenate([z, read(before)]) if autoregressive else z
+            before = emission.weight[:D] @ of_emission + emission.bias[:D]
+            found.append(before)
+        return np.array(found)
+
+    steps = steps_of(jax.tree.map(jnp.asarray, given))
+    parts = generative.prior, generative.decoder
+    later = jax.tree.map(lambda leaf: leaf[3:], steps)
+    draws = {
+        "all": (lambda key: simulate(*parts, steps, key), expected(None, np.full(D, np.nan), range(T))),
+        "after": (
+            lambda key: simulate_after(*parts, jax.tree.map(jnp.asarray, last), later, key),
+            expected(*last, range(3, T)),
+        ),
+    }
+    for draw, mean in draws.values():
+        x = np.asarray(jax.jit(jax.vmap(draw))(jax.random.split(jax.random.key(0), 20_000)))
+        error = x.std(axis=0) / np.sqrt(len(x))
+        assert (abs(x.mean(axis=0) - mean) < 5 * error).all()
 
 
 @pytest.mark.thorough
@@ -460,7 +502,7 @@ def test_windows_that_carry_the_state_have_the_bound_of_the_whole_sequence():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("autoregressive", [False, True])
+@pytest.mark.parametrize("autoregressive", [False, True, "states"])
 def test_the_kalman_filter_of_the_start_is_exact(autoregressive):
     generative, _ = linear_models(SHAPE._replace(autoregressive=autoregressive))
     points = datapoints(autoregressive=autoregressive)

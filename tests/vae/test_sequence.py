@@ -208,14 +208,15 @@ def test_binary_sequences_with_their_own_validation_data():
 
 
 @pytest.mark.slow
-def test_steps_that_depend_on_the_step_before(tmp_path):
+@pytest.mark.parametrize("autoregressive", [True, "states"])
+def test_steps_that_depend_on_the_step_before(autoregressive, tmp_path):
     holes = [walk.copy() for walk in WALKS]
     holes[0][1], holes[1][0, 1] = np.nan, np.nan
-    model = SequenceVAE(**SMALL | {"recognition": "forward"}, autoregressive=True).fit(holes)
+    model = SequenceVAE(**SMALL | {"recognition": "forward"}, autoregressive=autoregressive).fit(holes)
 
     again = load(model.save(tmp_path / "model"))
     assert again.score(holes) == model.score(holes)
-    assert again.autoregressive
+    assert again.autoregressive == autoregressive
     assert model.forecast(holes[:2], 3, 10).draws.shape == (2, 10, 3, 2)
     assert [part.shape for part in model.sample(2, [3, 4])] == [(3, 2), (4, 2)]
     filled = model.impute(holes[:2])[0]
@@ -226,7 +227,7 @@ def test_steps_that_depend_on_the_step_before(tmp_path):
 
 @pytest.mark.slow
 def test_long_sequences_are_learned_in_windows_that_carry_the_state(tmp_path):
-    setting = SMALL | {"recognition": "mean-field", "window": 3, "batch_size": 4, "autoregressive": True}
+    setting = SMALL | {"recognition": "mean-field", "window": 3, "batch_size": 4, "autoregressive": "states"}
     whole = SequenceVAE(**setting | {"max_epochs": 4}).fit(WALKS)
     SequenceVAE(**setting).fit(WALKS, checkpoint=tmp_path, checkpoint_seconds=0)
     resumed = SequenceVAE(**setting | {"max_epochs": 4}).fit(WALKS, checkpoint=tmp_path)

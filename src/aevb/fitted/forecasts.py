@@ -17,6 +17,8 @@ from aevb.arrays import fingerprint
 from aevb.fitted.filtering import draws_of, log_weights_at, one_filter
 from aevb.fitted.model import FittedModel
 from aevb.fitted.sequences import over_sequences
+from aevb.models.sequence import steps_of
+from aevb.models.simulation import simulate_after
 
 NUM_PARTICLES = 500
 
@@ -63,7 +65,7 @@ def forecast(model: FittedModel, encoded: Any, steps: int, num_draws: int, rando
 
     .. math:: z_T \sim p(z_T|x), \quad z_{T+1}, z_{T+2}, \dots \sim p(z_t | z_{t-1}, u_t), \quad x_t \sim p(x_t|z_t)
 
-    or p(x_t | z_t, x_{t-1}), given the draw before.
+    which may depend on x_{t-1} too, the draw before.
     """
     run = _forecast(steps, -(-num_draws // 2))
     found = over_sequences(run, model, encoded, model.key(random_state), more=steps)
@@ -90,20 +92,15 @@ def last_states(models: tuple, x: Any, key: Array, num_pairs: int) -> Array:
 def _forecast(steps, num_pairs):
     def run(models, x, key):
         generative, _ = models
-        key_q, key_z, key_x = jax.random.split(jax.random.fold_in(key, fingerprint(x)), 3)
-        prior, length = generative.latent_distribution(x), x.given["length"].astype(int)
-        last = last_states(models, x, key_q, num_pairs)
-        inputs = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, length, steps), prior.inputs)
+        key_last, key_steps = jax.random.split(jax.random.fold_in(key, fingerprint(x)))
+        length = x.given["length"].astype(int)
+        u = jax.tree.map(lambda leaf: lax.dynamic_slice_in_dim(leaf, length, steps), steps_of(x.given))
+        values = jnp.where(x.observed, x.values, jnp.nan)[length - 1]
 
-        def continued(last, key):
-            def step(z, inputs):
-                u, key = inputs
-                z = prior.transition(z, u).sample(key)
-                return z, z
+        def continued(z, key):
+            return simulate_after(generative.prior, generative.decoder, (z, values), u, key)
 
-            return lax.scan(step, last, (inputs, jax.random.split(key, steps)))[1]
-
-        z = jax.vmap(continued)(last, jax.random.split(key_z, len(last)))  # (S, steps, J)
-        return generative.decoder.draw(z, key_x, jnp.where(x.observed, x.values, jnp.nan)[length - 1])
+        last = last_states(models, x, key_last, num_pairs)
+        return jax.vmap(continued)(last, jax.random.split(key_steps, len(last)))
 
     return run

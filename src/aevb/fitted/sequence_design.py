@@ -68,7 +68,7 @@ class SequenceDesign:
             a.network,
             a.recurrent_size,
             a.activation,
-            self.format.autoregressive,
+            a.autoregressive,
         )
 
     def models(self, key: Array, rows: Rows | None = None) -> tuple[Any, Any]:

@@ -29,6 +29,8 @@ from aevb.fitted.filtering import (
 from aevb.fitted.model import FittedModel
 from aevb.inference.importance import estimate_from
 from aevb.inference.result import LogLikelihood
+from aevb.models.sequence import steps_of
+from aevb.models.simulation import simulate
 from aevb.training.buckets import buckets_of
 from aevb.training.evaluation import rowwise, terms_of_row
 
@@ -188,8 +190,7 @@ def _numbered(encoded):
 
 def _sample(models, x, data, mean=False):
     key = jax.random.wrap_key_data(data[x.values[0, 0].astype(int)])
-    key_z, key_x = jax.random.split(key)
-    return models[0].decoder.draw(models[0].latent_distribution(x).sample(key_z), key_x, mean=mean)
+    return simulate(models[0].prior, models[0].decoder, steps_of(x.given), key, mean=mean)
 
 
 def _sample_mean(models, x, data):

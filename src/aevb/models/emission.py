@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
-from jax import Array, lax
+from jax import Array
 
 from aevb.distributions import Columns
 from aevb.models.column import Column
@@ -41,37 +40,16 @@ class Emission(eqx.Module):
 
     def at(self, z: Array, given: Any = None) -> Columns:
         """Return p(x_t | z_t, ...) of each step, for states (..., T, J)."""
+        return self.after(z, given["previous"] if self.autoregressive else None)
+
+    def after(self, z: Array, previous: Array | None) -> Columns:
+        """Return p(x_t | z_t, x_{t-1}), for states (..., J) and values (..., D), NaN where missing."""
         if not self.autoregressive:
             return self.step(z)
-        return self._given_previous(z, given["previous"])
-
-    def _given_previous(self, z, previous):
+        assert previous is not None
         read = previous_features(previous, self.step.columns)
         return self.step(jnp.concatenate([z, jnp.broadcast_to(read, (*z.shape[:-1], read.shape[-1]))], axis=-1))
 
     def __call__(self, z: Array, given: Any = None) -> dist.Distribution:
         """Return p(x|z), over values (T, D), for states (T, J)."""
         return self.at(z, given).to_event(1)
-
-    def draw(self, z: Array, key: Array, before: Array | None = None, *, mean: bool = False) -> Array:
-        """Draw the values of steps with states (..., T, J), each given the one drawn before it, (..., T, D).
-
-        Args:
-            z: The states.
-            key: Random key.
-            before: The values of the step before the first, (..., D); None if there is none.
-            mean: Whether to return the mean of each step instead of the draw.
-        """
-        if not self.autoregressive:
-            return self.step(z).mean if mean else self.step(z).sample(key)
-        shape = (*z.shape[:-2], len(self.step.columns))
-        start = jnp.full(shape, jnp.nan, z.dtype) if before is None else jnp.broadcast_to(before, shape)
-
-        def step(before, inputs):
-            z, key = inputs
-            p = self._given_previous(z, before)
-            x = p.sample(key)
-            return x, p.mean if mean else x
-
-        inputs = jnp.moveaxis(z, -2, 0), jax.random.split(key, z.shape[-2])
-        return jnp.moveaxis(lax.scan(step, start.astype(z.dtype), inputs)[1], 0, -2)

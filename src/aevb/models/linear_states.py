@@ -198,7 +198,7 @@ def can_start_linear(columns: tuple, shape: SequenceShape) -> bool:
     is_wide = all(width >= 2 * shape.latent_dim for width in shape.hidden)
     has_map = not shape.hidden or (shape.activation in MIRRORED and is_wide)
     has_transition = shape.transition == "linear" or (shape.transition == "gated" and not shape.num_inputs)
-    return is_gaussian and has_map and has_transition
+    return is_gaussian and has_map and has_transition and not shape.states_read_values
 
 
 def start_from_linear_states(models: tuple, linear: GenerativeModel) -> tuple:

@@ -2,7 +2,7 @@ r"""State-space models of sequences: deep Markov models.
 
 .. math:: p(x, z) = p(z_1) \prod_{t=2}^T p(z_t | z_{t-1}, u_t) \prod_{t=1}^T p(x_t | z_t)
 
-or :math:`p(x_t | z_t, x_{t-1})` in the last product.
+or :math:`p(x_t | z_t, x_{t-1})` in the last product, and possibly :math:`p(z_t | z_{t-1}, u_t, x_{t-1})` in the first.
 
 A sequence is a :class:`~aevb.models.Datapoint`: values (T, D), which of them are observed, and in `given` a dictionary
 with its ``length``, (), the time ``elapsed`` before each step, (T,), and possibly the features of ``controls``, (T, U),
@@ -52,7 +52,7 @@ class SequenceShape(NamedTuple):
         network: A key of :data:`aevb.networks.SEQUENCE_NETWORKS`.
         recurrent_size: Width of that network.
         activation: A key of :data:`aevb.networks.ACTIVATIONS`.
-        autoregressive: Whether x_t depends on x_{t-1} too.
+        autoregressive: Whether x_t depends on x_{t-1} too; ``"states"``: z_t as well.
     """
 
     latent_dim: int
@@ -64,7 +64,12 @@ class SequenceShape(NamedTuple):
     network: str = "gru"
     recurrent_size: int = 100
     activation: str = "relu"
-    autoregressive: bool = False
+    autoregressive: bool | str = False
+
+    @property
+    def states_read_values(self) -> bool:
+        """Whether z_t depends on x_{t-1}."""
+        return self.autoregressive == "states"
 
 
 def inputs_of(given: Mapping[str, Array]) -> Array:
@@ -76,20 +81,34 @@ def inputs_of(given: Mapping[str, Array]) -> Array:
     return jnp.concatenate(parts, axis=-1) if parts else jnp.zeros((T, 0), given["elapsed"].dtype)
 
 
+def steps_of(given: Mapping[str, Array]) -> Step:
+    """Return what transitions read at each step, without x_{t-1}."""
+    return Step(inputs_of(given), given["elapsed"])
+
+
 class StatePrior(eqx.Module):
     """p(z) of a sequence: a learned Gaussian for the first state, then a transition.
 
     Args:
         initial: p(z_1 | u_1).
         transition: p(z_t | z_{t-1}, u_t): a function of the state before and a :class:`~aevb.models.transitions.Step`.
+        columns: Those of x_{t-1}, if z_t depends on it: then u_t contains it. None if not.
     """
 
     initial: Conditional
     transition: Any
+    columns: tuple[Column, ...] | None = eqx.field(static=True, default=None)
+
+    def reading(self, u: Step, previous: Array | None) -> Step:
+        """Return u_t with what is read of x_{t-1}, of one step or of all."""
+        if self.columns is None:
+            return u
+        assert previous is not None
+        return u._replace(inputs=jnp.concatenate([u.inputs, previous_features(previous, self.columns)], axis=-1))
 
     def __call__(self, given: Mapping[str, Array]) -> MarkovChain:
-        """Return p(z | u) of one sequence."""
-        u = Step(inputs_of(given), given["elapsed"])
+        """Return p(z | u) of one sequence; if it reads x_{t-1}, the product of its factors at the observed values."""
+        u = self.reading(steps_of(given), given.get("previous"))
         initial = self.initial(u.inputs[0])
         if "before" in given:
             continued = self.transition(given["before"]["state"], jax.tree.map(lambda leaf: leaf[0], u))
@@ -230,13 +249,15 @@ def sequence_models(columns: Sequence[Column], shape: SequenceShape) -> tuple[Ge
         ((4, 2), ())
     """
     columns, J, U = tuple(columns), shape.latent_dim, shape.num_inputs
+    num_previous = bool(shape.autoregressive) * num_features(columns, has_missing=True)
+    num_inputs = U + shape.states_read_values * num_previous
     transition = shape.transition
     if isinstance(transition, str):
-        transition = TRANSITIONS[transition](J, U, shape.transition_hidden, shape.activation)
-    prior = StatePrior(conditional(U, (), J, family="gaussian"), transition)
-    num_previous = shape.autoregressive * num_features(columns, has_missing=True)
+        transition = TRANSITIONS[transition](J, num_inputs, shape.transition_hidden, shape.activation)
+    initial = conditional(num_inputs, (), J, family="gaussian")
+    prior = StatePrior(initial, transition, columns if shape.states_read_values else None)
     network = MLP(J + num_previous, shape.hidden, TableDecoder.num_outputs(columns), shape.activation)
-    emission = Emission(TableDecoder(network, columns), shape.autoregressive)
+    emission = Emission(TableDecoder(network, columns), bool(shape.autoregressive))
     size, directions = shape.recurrent_size, RECOGNITIONS[shape.recognition]
     num_read = num_features(columns, has_missing=True) + U + 1 + num_previous
     networks = {name: SEQUENCE_NETWORKS[shape.network](num_read, size) for name in directions}

@@ -29,7 +29,7 @@ class SequenceVAE(SequenceTasks):
 
     .. math:: p(x, z) = p(z_1) \prod_{t=2}^T p(z_t | z_{t-1}, u_t) \prod_{t=1}^T p(x_t | z_t)
 
-    With ``autoregressive=True``, x_t depends on x_{t-1} too.
+    With ``autoregressive=True``, x_t depends on x_{t-1} too, with ``"states"`` z_t as well.
 
     Sequences may have different lengths, missing entries and missing steps (NaN), irregular times, columns of different
     kinds, inputs u_t at each step (`controls`), and labels or numbers for the whole sequence (`covariates`). They are
@@ -67,7 +67,7 @@ class SequenceVAE(SequenceTasks):
         hidden: int | Sequence[int] | None = None,
         transition_hidden: Any = (100,),
         activation: str = "relu",
-        autoregressive: bool = False,
+        autoregressive: bool | str = False,
         dropout: Any = 0.0,
         linear_start: bool | None = None,
         estimator: str = "sgvb-b",
@@ -155,7 +155,7 @@ class SequenceVAE(SequenceTasks):
             format = SequenceFormat.learn(found, self.likelihood, controls, covariates)
             if is_frame(found.rows):
                 show_columns(format.table, self._shows_progress, NAME_ITS_KIND, "sequences")
-            format = replace(format, autoregressive=self.autoregressive)
+            format = replace(format, autoregressive=bool(self.autoregressive))
             encoded = format.encode(found, controls, covariates)
             data = TrainingSequences(format, encoded, _held_out(validation_data, format))
             run = seed_of(self.random_state), self._shows_progress, watch
