@@ -42,7 +42,8 @@ COLUMNS = ["--time", "day", "--sequence", "shop", "--column", "visits=count", "-
 @pytest.fixture(scope="module")
 def folder(series, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
-    assert run(["fit", str(series), *COLUMNS, "--out", str(out), *OPTIONS, "--quiet"]) == 0
+    further = ["--autoregressive", "states"]
+    assert run(["fit", str(series), *COLUMNS, "--out", str(out), *OPTIONS, *further, "--quiet"]) == 0
     return out / "series"
 
 

@@ -6,7 +6,7 @@ import pytest
 from aevb.data import chorales as data
 from aevb.data.chorales import Chorales, piano_roll
 from aevb.experiments import music
-from aevb.experiments.music import independent_notes, reproduce_music
+from aevb.experiments.music import independent_notes, reproduce_music, transposed
 
 RNG = np.random.default_rng(0)
 ROLLS = [(RNG.random((length, 88)) < 0.05).astype(np.float32) for length in RNG.integers(5, 9, 40)]
@@ -27,12 +27,22 @@ def test_independent_notes_are_the_entropy_of_their_frequencies():
     assert independent_notes(Chorales(ROLLS, ROLLS, ROLLS)) == pytest.approx(entropy, rel=0.01)
 
 
+def test_half_of_the_copies_of_a_chorale_are_transposed():
+    (roll,) = piano_rolls = [piano_roll([[60, 64], [67]])]
+    copies = transposed(piano_rolls)
+
+    assert sum(np.array_equal(copy, roll) for copy in copies) == len(copies) / 2 == 12
+    lowest = sorted(np.flatnonzero(copy[0])[0] + 21 for copy in copies if not np.array_equal(copy, roll))
+    assert lowest == [54, 55, 56, 57, 58, 59, 61, 62, 63, 64, 65, 66]
+    assert all(np.flatnonzero(copy[0])[1] - np.flatnonzero(copy[0])[0] == 4 for copy in copies)
+
+
 @pytest.mark.slow
 def test_music_is_learned_written_and_not_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr(music, "load_chorales", lambda: SMALL)
 
     files = reproduce_music("tiny", tmp_path, processes=1)
-    found, _ = (one["seed 0"] for one in json.loads((tmp_path / "music.json").read_text("utf-8"))["results"].values())
+    found, *_ = (one["seed 0"] for one in json.loads((tmp_path / "music.json").read_text("utf-8"))["results"].values())
     monkeypatch.setattr(music, "measured", lambda *_: pytest.fail("measured again"))
     again = reproduce_music("tiny", tmp_path, processes=1)
 

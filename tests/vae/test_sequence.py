@@ -127,6 +127,7 @@ def test_lengths_of_one_and_sequences_without_observations():
         ({"transition": "gate"}, "transition='gate' is not known. Did you mean 'gated'"),
         ({"recognition": "backward"}, "recognition='backward' is not known"),
         ({"network": "mlp"}, "network='mlp' is not known"),
+        ({"autoregressive": "both"}, "autoregressive='both' must be True, False or 'states'."),
         ({"latent_dim": 0}, "latent_dim=0"),
         ({"kl_annealing": 5, "estimator": "importance"}, "kl_annealing: the importance-weighted bound has no KL term"),
     ],

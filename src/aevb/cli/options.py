@@ -1,7 +1,7 @@
 """The options of `aevb fit`: the arguments of the estimators that can be given as text, under the same names."""
 
 from dataclasses import field, make_dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
@@ -112,6 +112,8 @@ def value_of(value, name: str):
 def _type(setting):
     if setting.several:
         return tuple[int, ...] if setting.kind is int else tuple[str, ...]
+    if setting.kind is bool and setting.choices:
+        return bool | Literal[setting.choices]
     return setting.kind if setting.kind in (bool, str) else setting.kind | str  # numbers may be "none"
 
 

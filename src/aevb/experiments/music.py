@@ -42,8 +42,8 @@ SETTINGS: dict[str, dict[str, Any]] = {  # by profile
     "standard": {"max_epochs": 600, "kl_annealing": 2_000, "parameter_prior": 20.0},
     "paper": {"recurrent_size": 600, "max_epochs": 2_000},
 }
-# By name: the published model, one whose notes also depend on those before, which the published one leaves to z, and one
-# whose states do so too (the "augmented" model of the publication), which learns from transposed chorales as well.
+# By name: the published model; one whose notes also depend on those before, which the published one leaves to z; one
+# whose states do so too, the "augmented" model of the publication, which here learns from transposed chorales as well.
 MODELS: dict[str, dict[str, Any]] = {
     "p(x_t|z_t)": {},
     "p(x_t|z_t, x_{t-1})": {"autoregressive": True},

@@ -174,8 +174,10 @@ def _check_value(name: str, setting: Setting, value) -> None:
         return
     for item in _items(value) if setting.several else [value]:
         if setting.kind is bool:
-            if not isinstance(item, bool | np.bool_):
-                raise ValueError(f"{name}={shown(item)} must be True or False.")
+            is_choice = isinstance(item, str) and item in setting.choices
+            if not isinstance(item, bool | np.bool_) and not is_choice:
+                *others, last = ["True", "False", *map(repr, setting.choices)]
+                raise ValueError(f"{name}={shown(item)} must be {', '.join(others)} or {last}.")
         elif setting.kind is str:
             check_parameter(name, item, choices=(*setting.choices, *_names(setting.registry)))
         else:
