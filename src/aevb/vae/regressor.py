@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
 from aevb.arguments import check_parameter
 from aevb.data.given import GivenData
@@ -203,6 +202,8 @@ class VAERegressor(RegressorMixin, InputMethods):
             y: (n,) or (n, T), targets. Those that are NaN are left out.
             sample_weight: (n,), weights of the rows, at least 0; None if they are equal.
         """
+        from sklearn.metrics import r2_score  # slow to import
+
         given = self._read_inputs(X)
         values = prediction.in_units(self.model_, self._read_targets(y, len(given)))
         weights = None if sample_weight is None else read_weights(sample_weight, len(given))
