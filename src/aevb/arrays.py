@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import jax
@@ -37,6 +38,12 @@ def checksum(arrays: Iterable, text: str = "") -> str:
         found.update(f"\0{array.shape} {array.dtype}\0".encode())
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
+
+
+@partial(jax.jit, static_argnames="num")
+def several_keys(key: Array, num: int) -> tuple[Array, ...]:
+    """Return the keys that a key is split into, by one program; each call of `jax.random` compiles its own."""
+    return tuple(jax.random.split(key, num))
 
 
 @jax.jit

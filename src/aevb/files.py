@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from aevb.errors import WrongTypeError, shown
 
 _SEAL = '{\n "sha256": "'  # how a sealed text begins; 64 digits follow
@@ -167,13 +165,15 @@ def parse_json(text: str) -> Any:
 
 def plain(value: Any) -> Any:
     """Convert NumPy numbers and sequences to JSON types, and NaN and infinity, which JSON cannot represent, to null."""
+    import numpy as np  # not needed by `aevb --help`
+
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, np.generic | np.ndarray):
         return plain(value.tolist())
-    if isinstance(value, float) and not np.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     if value is None or isinstance(value, str | int | float):
         return value

@@ -13,7 +13,7 @@ import cyclopts
 from aevb import __version__
 from aevb.cli.console import Console, is_about_input
 from aevb.cli.interruptions import end_as_by_ctrl_c, silence
-from aevb.cli.programs import keep_programs
+from aevb.programs import keep_programs
 
 app = cyclopts.App(
     name="aevb",

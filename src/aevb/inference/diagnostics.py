@@ -12,7 +12,6 @@ from jax import Array, lax
 from numpyro.distributions.kl import kl_divergence
 
 from aevb.arrays import row_keys
-from aevb.inference.marginal_likelihood import log_likelihood
 from aevb.inference.result import LogLikelihood
 from aevb.models import Datapoint, GenerativeModel, RecognitionModel
 from aevb.models.compilation import compiled
@@ -162,6 +161,8 @@ def gap(
         learning_rate: Initial learning rate of Adam, in units of the encoder's standard deviations.
         options: Passed to :func:`~aevb.inference.marginal_likelihood.log_likelihood`, such as ``method``.
     """
+    from aevb.inference.marginal_likelihood import log_likelihood  # BlackJAX is slow to import
+
     x = jnp.asarray(x, jnp.result_type(float))
     evidence = log_likelihood(generative, recognition, x, key, num_samples=num_samples, **options)
     keys = row_keys(jax.random.fold_in(key, 1), x)

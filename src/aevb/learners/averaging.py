@@ -16,7 +16,8 @@ class Average(NamedTuple):
 
 def start_average(parameters: Any) -> Average:
     """Return the average before the first step."""
-    return Average(jax.tree.map(jnp.copy, parameters), jnp.zeros(()))  # a copy, since a state is donated
+    # A copy, since a state is donated; a program that copies would be compiled for each shape.
+    return Average(jax.device_put(parameters, may_alias=False), jnp.zeros(()))
 
 
 def averaged(average: Average, parameters: Any, share: float) -> Average:

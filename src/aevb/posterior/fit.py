@@ -14,6 +14,7 @@ from aevb.posterior.description import FAMILIES, check_data, read_local, read_mo
 from aevb.posterior.direct import Problem, fit_directly
 from aevb.posterior.optimization import Optimization
 from aevb.posterior.training import fit_by_optimizer
+from aevb.programs import keep_programs
 from aevb.training.records import check_numbers, check_records
 
 
@@ -97,6 +98,7 @@ def fit_posterior(
     how = Optimization(**optimization)
     how.check()
     make_room()
+    keep_programs()
     if refine is not None:
         check_parameter("refine", refine, choices=("hmc",))
     given = read_model(log_joint, variables, data)

@@ -19,6 +19,7 @@ import jax
 import numpy as np
 from jax import Array, lax
 
+from aevb.arrays import several_keys
 from aevb.parallel import PeerFailedError, group
 from aevb.training.budget import Patience
 from aevb.training.checkpoint import Checkpoints, SaveError
@@ -73,7 +74,7 @@ class Run:
         self.now, self._epoch, self._began = Position(state), 1, 0.0
         self._learner, self._feed, self._checkpoints = over_devices(learner), feed, checkpoints
         self._max_epochs, self._patience, self._watching = max_epochs, patience, watching
-        self._order_key, self._noise_key, held_out_key = jax.random.split(key, 3)
+        self._order_key, self._noise_key, held_out_key = several_keys(key, 3)
         held_out = None if feed.held_out is None else batches_of(feed.held_out)
         self._judge = None if held_out is None else partial(judge, learner, held_out, held_out_key)
 

@@ -46,9 +46,13 @@ class Keys(NamedTuple):
     @classmethod
     def of(cls, seed: int) -> "Keys":
         """Return the keys of a run with this seed."""
-        init, key = jax.random.split(jax.random.key(seed))
-        rows, choice, train = jax.random.split(key, 3)
-        return cls(init, rows, choice, train, jax.random.fold_in(key, 3))
+        return cls(*_keys(seed))
+
+
+@jax.jit  # one program instead of one for each operation
+def _keys(seed):
+    init, key = jax.random.split(jax.random.key(seed))
+    return init, *jax.random.split(key, 3), jax.random.fold_in(key, 3)
 
 
 class Start(NamedTuple):

@@ -16,6 +16,7 @@ from aevb.fitted import FittedModel
 from aevb.fitted.model import seed_of
 from aevb.learners import learner_kind
 from aevb.parallel import group
+from aevb.programs import keep_programs
 from aevb.settings import Arguments
 from aevb.training import Resident, Trained
 from aevb.vae.checkpoints import checkpoints_for, resumed
@@ -82,6 +83,7 @@ def learn(estimator: Any, arguments: Arguments, task: Callable[[Callable[[], Arr
     Raises:
         KeyboardInterrupt: It was interrupted before there was anything to keep.
     """
+    keep_programs()
     seed = cache(lambda: seed_of(arguments.random_state))
     keys = cache(lambda: Keys.of(seed()))
     data, given, weights, columns = task(lambda: keys().rows)

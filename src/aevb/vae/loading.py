@@ -5,6 +5,7 @@ from typing import Any
 
 from aevb.persistence import load_model
 from aevb.persistence.description import ModelFileError
+from aevb.programs import keep_programs
 from aevb.settings import ESTIMATOR_SETTINGS, SETTINGS, Arguments
 from aevb.vae.checks import check_settings
 from aevb.vae.classifier import VAEClassifier
@@ -45,6 +46,7 @@ def load(
     Raises:
         ModelFileError: The folder is not a model, is damaged, or has a newer format.
     """
+    keep_programs()
     own = {"prior": prior, "encoder": encoder, "decoder": decoder, "transition": transition}
     loaded = load_model(folder, own, optimizer, _check)
     if loaded.estimator not in ESTIMATOR_CLASSES:

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
 from aevb.arguments import check_parameter
 from aevb.data.given import GivenData
@@ -203,11 +202,12 @@ class VAERegressor(RegressorMixin, InputMethods):
             y: (n,) or (n, T), targets. Those that are NaN are left out.
             sample_weight: (n,), weights of the rows, at least 0; None if they are equal.
         """
+        from sklearn.metrics import r2_score  # slow to import
+
         given = self._read_inputs(X)
-        values = prediction.in_units(self.model_, self._read_targets(y, len(given)))
+        values, found = prediction.in_units(self.model_, self._read_targets(y, len(given))), []
         weights = None if sample_weight is None else read_weights(sample_weight, len(given))
-        means, found = prediction.predictive_mean(self.model_, given), []
-        for target, predicted in zip(values.T, means.T, strict=True):
+        for target, predicted in zip(values.T, prediction.predictive_mean(self.model_, given).T, strict=True):
             is_known = ~np.isnan(target)
             if not is_known.any():
                 raise ValueError("y: all targets are NaN: there is nothing to compare predictions with. Give targets.")

@@ -17,6 +17,7 @@ from aevb.fitted.sequence_design import STEPS_OF_START, SequenceDesign, sized
 from aevb.fitted.sequences import log_likelihood
 from aevb.fitted.steps import initial_learning_rate
 from aevb.models import TABLE
+from aevb.programs import keep_programs
 from aevb.settings import Arguments
 from aevb.training import Trained, choose_step_size, train_on
 from aevb.training.buckets import Bucket, Bucketed, buckets_of, training_buckets
@@ -58,6 +59,7 @@ def fit_sequences(
     Raises:
         KeyboardInterrupt: It was interrupted before there was anything to keep.
     """
+    keep_programs()
     keys = Keys.of(seed)
     data = data._replace(encoded=_informative(data.encoded))
     arguments = sized(arguments, data.encoded, data.format.model_columns)

@@ -16,6 +16,7 @@ from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import Design
 from aevb.fitted.model import seed_of
 from aevb.fitted.steps import initial_learning_rate
+from aevb.programs import keep_programs
 from aevb.settings import Arguments
 from aevb.training import ADAGRAD_STEP_SIZES, Trained, train
 from aevb.training.budget import AUTO, batch_size_for
@@ -115,6 +116,7 @@ def first_model(estimator: Any, arguments: Arguments, X: np.ndarray, given: Any 
     """Return the model from which a stream starts, with the units of its first batch (n, D), and its design."""
     if arguments.latent_dim == AUTO:
         raise ValueError("partial_fit: latent_dim='auto' needs held-out rows. Give a number, or call fit(X).")
+    keep_programs()
     seed, has_decoder = seed_of(arguments.random_state), arguments.decoder is not None
     reading = read_training_data(X, arguments.likelihood, own_decoder=has_decoder, columns=column_names(estimator))
     units = units_for(X, reading)
