@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from aevb.cli.console import Console
+from aevb.cli.wording import in_options
 
 _ENDINGS = {
     "converged": ", until the held-out bound stopped improving",
@@ -75,6 +76,8 @@ def say_numbers(console: Console, metrics: dict, vae: Any, seconds: float) -> No
     console.say(
         f"\n{active}{epochs} epoch{'s' * (epochs != 1)}{ended}; {learning:.0f} s of training, {seconds:.0f} s in all."
     )
+    for hint in metrics.get("hints", ()):
+        console.say(in_options(hint))
     for warning in metrics["warnings"]:
         console.warn(warning)
     console.say("")
