@@ -48,7 +48,8 @@ def test_labels_are_predicted_by_a_classifier(people, capsys):
     said = capsys.readouterr()
     assert "To choose another kind: --column NAME=KIND" in said.out  # the columns, as without a target
     assert "income" not in said.err
-    assert "always the most frequent label: 0." in said.out
+    assert "always the most frequent label of the training rows: 0." in said.out
+    assert "always the label frequencies of the training rows: 0.6" in said.out
     assert json.loads((people / "runs/people/metrics.json").read_text())["estimator"] == "VAEClassifier"
     (people / "runs/people/report.html").unlink()
     assert run(["report", "runs/people", "--quiet"]) == 0

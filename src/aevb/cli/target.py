@@ -75,16 +75,18 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
 
 
 def _said(metrics, name):
-    """Return a number of the report, with how uncertain it is."""
-    value = metrics[name]
+    """Return a number of the report, with how uncertain it is, and what predictions without inputs reach."""
+    from aevb.report.label_baselines import baseline_words
+
+    value, baseline = metrics[name], baseline_words(metrics, name, ".4g")
     if isinstance(value, dict):
         return f"{value['value']:.4g} ({value['by_chance']:.4g} expected by chance)"
+    said, error = f"{value:.4g}", metrics.get(f"{name}_std_error")
+    if error is not None:
+        said += f" ± {error:.2g}"
     if (ends := metrics.get(f"{name}_interval")) is not None:
-        said = f"{value:.4g} (95% interval {ends[0]:.2g} to {ends[1]:.2g})"
-        simple = metrics.get("most_frequent_label")
-        return said if simple is None else f"{said}; always the most frequent label: {simple:.4g}"
-    error = metrics.get(f"{name}_std_error")
-    return f"{value:.4g}" if error is None else f"{value:.4g} ± {error:.2g}"
+        said += f" (95% interval {ends[0]:.2g} to {ends[1]:.2g})"
+    return f"{said}; {baseline}" if baseline else said
 
 
 def predict(
