@@ -43,4 +43,5 @@ def test_a_folder_of_pictures_gets_a_hint_if_the_number_of_latent_variables_is_t
     assert run(["fit", str(tmp_path / "pictures"), *tiny]) == 0
     said = capsys.readouterr().out
     assert "more, such as --latent-dim 20, usually describe pictures better" in said
+    assert f"Explore the model interactively with: aevb explore {tmp_path / 'pictures-2'}\n" in said
     assert "usually describe pictures better" in (tmp_path / "pictures-2/report.html").read_text()

@@ -14,17 +14,22 @@ _ENDINGS = {
     "interrupted": ", then interrupted",
     "diverged": ", then the loss diverged",
 }
-_HINTS = {  # what can be done about the choices that `fit` makes
-    "aevb.likelihood": " --likelihood sets another.",
-    "aevb.table": "\nTo choose another kind: --column NAME=KIND (see aevb fit --help).",
-}
+_LIKELIHOOD_HINT = {"aevb.likelihood": " --likelihood sets another."}
+# What can be done about the choices that `fit` makes, without and with a target.
+HINTS = _LIKELIHOOD_HINT | {"aevb.table": "\nTo choose another kind: --column NAME=KIND (see aevb fit --help)."}
+TARGET_HINTS = _LIKELIHOOD_HINT | {"aevb.table": "\nTo leave columns out: --drop-columns NAME,NAME."}
 
 
 @contextmanager
-def choices_said(console: Console) -> Iterator[None]:
-    """Print which likelihood, or which kinds of columns, `fit` chooses, and why, as soon as it has decided."""
+def choices_said(console: Console, hints: dict[str, str]) -> Iterator[None]:
+    """Print which likelihood, or which kinds of columns, `fit` chooses, and why, as soon as it has decided.
+
+    Args:
+        console: How to print.
+        hints: For each logger of choices, what to say after them.
+    """
     with ExitStack() as stack:
-        for name, hint in _HINTS.items():
+        for name, hint in hints.items():
             stack.enter_context(_said(logging.getLogger(name), hint, console))
         yield
 
