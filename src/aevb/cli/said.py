@@ -53,6 +53,7 @@ def say_numbers(console: Console, metrics: dict, vae: Any, seconds: float) -> No
     """Print how good a model is, next to simple ones, and how long it took."""
     from aevb.report.judgement import written
     from aevb.report.page import number_of_digits, ranking
+    from aevb.report.sequence_measures import bound_words
     from aevb.report.sequence_measures import ranking as sequence_ranking
 
     of_rows = "active_units" in metrics  # rather than of sequences
@@ -72,6 +73,8 @@ def say_numbers(console: Console, metrics: dict, vae: Any, seconds: float) -> No
             "A grey level counts as the probability that its pixel is on. Compare these numbers\n"
             "only with others for grey levels, not with those for binarized data."
         )
+    if not of_rows:
+        console.say(bound_words(metrics))
     units = metrics.get("active_units")
     active = f"{units['value']} of {units['of']} latent variables active. " if units else ""
     ended = _ENDINGS.get(vae.stopped_because_, "")
