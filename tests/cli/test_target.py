@@ -46,9 +46,12 @@ def test_numbers_are_predicted_by_a_regressor(people):
 def test_labels_are_predicted_by_a_classifier(people, capsys):
     assert run(["fit", "people.csv", "--target", "sex", "--latent-dim", "2", *SMALL[:-1]]) == 0
     said = capsys.readouterr()
-    assert "To choose another kind: --column NAME=KIND" in said.out  # the columns, as without a target
+    assert "To leave columns out: --drop-columns" in said.out  # below the columns, as without a target
     assert "income" not in said.err
-    assert "always the most frequent label: 0." in said.out
+    assert "  report.html    the report, with all of this" in said.out
+    assert "Explore the model interactively with: aevb explore runs/people\n" in said.out
+    assert "always the most frequent label of the training rows: 0." in said.out
+    assert "always the label frequencies of the training rows: 0.6" in said.out
     assert json.loads((people / "runs/people/metrics.json").read_text())["estimator"] == "VAEClassifier"
     (people / "runs/people/report.html").unlink()
     assert run(["report", "runs/people", "--quiet"]) == 0
@@ -60,6 +63,11 @@ def test_labels_are_predicted_by_a_classifier(people, capsys):
     assert {row["sex"] for row in rows} <= {"F", "M"}
     assert (rows[7]["row"], rows[7]["person_id"]) == ("7", "p007")
     assert float(rows[0]["p(F)"]) + float(rows[0]["p(M)"]) == pytest.approx(1, abs=1e-5)
+    assert run(["fit", "--config", "runs/people/config.toml"]) == 0
+    said = capsys.readouterr().out
+    assert "runs/people already contains a run; this one is written to runs/people-2." in said
+    metrics = [json.loads((people / f"runs/{name}/metrics.json").read_text()) for name in ("people", "people-2")]
+    assert metrics[0]["log_loss"] == metrics[1]["log_loss"]
 
 
 @pytest.mark.parametrize(
@@ -70,6 +78,7 @@ def test_labels_are_predicted_by_a_classifier(people, capsys):
         (["fit", "people.csv", "--target", "income", "--label-column", "sex"], "cannot be combined with --target"),
         (["fit", "missing.csv", "--target", "income"], "--target needs a"),
         (["fit", "people.csv", "--conditional"], "In Python"),
+        (["fit", "people.csv", "--target", "income", "--column", "age=count"], "cannot be combined with --target"),
         (["fit", "people.csv", "--target", "income", "--test-fraction", "2"], "--test-fraction"),
     ],
 )

@@ -1,6 +1,10 @@
+from types import SimpleNamespace
+
 import pytest
 
-from aevb.report.judgement import judge, written
+from aevb.cli.wording import in_options
+from aevb.report.judgement import hints, judge, written
+from aevb.settings import Arguments
 
 ACTIVE = {"value": 2, "of": 2}
 LIKELIHOOD = {"value": -20.0, "median": -19.0, "std_error": 1.0, "std_error_of_sampling": 0.01}
@@ -52,3 +56,16 @@ def test_a_collapsed_model_is_named():
 def test_readable_numbers():
     assert [written(value) for value in (-153.84, 1234567.0, -999999.0)] == ["-153.8", "1.2e+06", "-999,999.0"]
     assert written(float("nan")) == "nan"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "latent_dim", "are_pictures", "is_said"),
+    [({}, 2, True, True), ({"latent_dim": 2}, 2, True, False), ({}, 10, True, False), ({}, 2, False, False)],
+)
+def test_more_latent_variables_are_advised_for_pictures_if_their_number_was_not_chosen(
+    arguments, latent_dim, are_pictures, is_said
+):
+    model = SimpleNamespace(arguments=Arguments(**arguments), latent_dim=latent_dim)
+    said = hints(model, are_pictures=are_pictures)
+    assert bool(said) == is_said
+    assert all("--latent-dim 20" in in_options(hint) for hint in said)

@@ -13,6 +13,7 @@ from aevb.data.label_data import LabelData, stored_rows
 from aevb.models import Datapoint
 from aevb.report import write_report
 from aevb.report.calibration import Panel, plot_panels, plot_reliability
+from aevb.report.label_baselines import label_shares, without_inputs_labels
 from aevb.report.label_columns import draw_columns
 from aevb.report.label_measures import (
     _classifier,
@@ -67,6 +68,10 @@ def test_the_report_of_a_classifier_of_images(tmp_path):
     assert metrics["judged_by"] == "held-out"
     assert metrics["rows"] == 50
     assert metrics["accuracy"] == pytest.approx(np.mean(model.predict(X[250:]) == Y[250:]))
+    shares = np.bincount(Y[:250]) / 250  # of the training rows
+    assert metrics["without_inputs"]["log_loss"] == pytest.approx(-np.log(shares[Y[250:]]).mean())
+    assert metrics["without_inputs"]["accuracy"] == np.mean(Y[250:] == shares.argmax())
+    assert f"always the label frequencies of the training rows: {metrics['without_inputs']['log_loss']:.2f}" in text
     assert "expected calibration error" in text
     assert "Judged by training rows" not in text
     for name in ("reliability", "confusion", "samples", "learning_curve"):
@@ -107,13 +112,21 @@ def test_a_share_of_few_rows_has_an_interval_that_contains_it():
     assert 0 <= ends.min() < ends.max() <= 1
 
 
+def test_a_label_without_training_rows_is_possible_in_the_baseline():
+    shares = label_shares(np.array([0.0, 0.0, 1.0, np.nan]), 3)
+    np.testing.assert_allclose(shares, np.array([2, 1, 0.5]) / 3.5)
+    found = without_inputs_labels(np.array([0, 2]), shares)
+    assert found == {"accuracy": 0.5, "log_loss": pytest.approx(-np.log(shares[[0, 2]]).mean())}
+
+
 @pytest.mark.parametrize(("num", "is_said"), [(17, False), (400, True)])
 def test_a_classifier_is_called_useless_by_enough_rows_only(monkeypatch, num, is_said):
     """It is right for 50% of the rows, of which 70% have one label, which 17 rows cannot tell."""
     places = np.where(np.arange(num) % 10 < 7, 0, 1)
     probabilities = np.where((np.arange(num) % 10 < 2)[:, None], [0.6, 0.4], [0.4, 0.6])
     monkeypatch.setattr("aevb.fitted.labels.label_probabilities", lambda model, X: probabilities)
-    found = _classifier(None, Datapoint(np.zeros((num, 1)), given=places[:, None].astype(float)), 0)
+    rows = Datapoint(np.zeros((num, 1)), given=places[:, None].astype(float))
+    found = _classifier(None, rows, 0, rows)
     assert any("most frequent label would be right more often" in text for text in found["warnings"]) == is_said
 
 
@@ -173,6 +186,9 @@ def test_the_report_of_a_regressor_with_two_targets(tmp_path):
     expected = np.sqrt(np.mean((model.predict(rows[150:]) - targets[150:]) ** 2, axis=0))
     found = [target["root_mean_squared_error"] for target in metrics["targets"]]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+    of_mean = np.sqrt(np.mean((targets[150:] - targets[:150].mean(axis=0)) ** 2, axis=0))
+    np.testing.assert_allclose([target["error_of_the_mean"] for target in metrics["targets"]], of_mean, rtol=1e-5)
+    assert f"always the mean of the training rows: {of_mean[0]:.4g}" in text
     assert metrics["log_prob"] == pytest.approx(model.log_prob(rows[150:], targets[150:]).mean, abs=0.05)
     assert '<a href="explorer.html">' in text
     assert (tmp_path / "quantiles.png").exists()

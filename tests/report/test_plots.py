@@ -8,6 +8,7 @@ from matplotlib.image import imread
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.models import MatrixFormat
 from aevb.report import latent_scatter, learning_curve
+from aevb.report.learning import curve_words
 from aevb.report.plots import _own_place
 
 HISTORY = [
@@ -40,6 +41,26 @@ def test_learning_curves_have_a_panel_for_each_term(tmp_path, monkeypatch):
     assert [list(line.get_ydata()) for line in above.lines[:2]] == [[-50.0, -25.0], [-30.0, -24.0]]
     assert [list(line.get_ydata()) for line in reconstruction.lines] == [[-20.0, -20.0], [-21.0, -21.0]]
     assert [list(line.get_ydata()) for line in divergence.lines] == [[4.0, 4.0], [3.0, 3.0]]
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+@pytest.mark.parametrize("spike", [0, 7])
+def test_a_spike_does_not_flatten_learning_curves(tmp_path, monkeypatch, held_out, spike):
+    drawn = []
+    monkeypatch.setattr("aevb.report.learning.save", lambda figure, path: drawn.append(figure) or path)
+    bounds = -20 + 5 * np.log(1 + np.arange(30.0))
+    history = [{"samples": 100 * k + 100, "lower_bound": bound} for k, bound in enumerate(bounds)]
+    for row in history if held_out else ():
+        row["validation_lower_bound"] = row["lower_bound"] - 1
+    assert "outside" not in curve_words(model_of(history))
+    for name in ("lower_bound", "validation_lower_bound")[: 1 + held_out]:
+        history[spike][name] = -1e6
+    learning_curve(model_of(history), tmp_path / "curve.png")
+    low, high = drawn[0].axes[0].get_ylim()
+    assert -60 < low < -20  # all others are seen
+    assert bounds[-1] < high < 10
+    said = f"{1 + held_out} of {30 * (1 + held_out)} points"
+    assert said in curve_words(model_of(history))
 
 
 @pytest.mark.thorough

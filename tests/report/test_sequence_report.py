@@ -12,7 +12,16 @@ from aevb.data.series import SequenceData
 from aevb.explorer.views import NUM_DRAWS, QUANTILES, _unit, padded_together, views_of
 from aevb.fitted.sequences import lower_bound_terms, replicate
 from aevb.report import write_report
-from aevb.report.sequence_measures import MEAN, NUM_SAMPLES, SUM, _judge, _ratio, measure_sequences
+from aevb.report.sequence_measures import (
+    MEAN,
+    NUM_SAMPLES,
+    SUM,
+    _judge,
+    _ratio,
+    bound_words,
+    measure_sequences,
+    ranking,
+)
 
 pytestmark = pytest.mark.thorough
 KINDS = {"level": "gaussian", "visits": "count", "open": "binary", "sky": "categorical"}
@@ -74,6 +83,20 @@ def test_numbers_follow_their_conventions(model, data):
         metrics["lower_bound"]["value"], rel=1e-4
     )
     assert metrics["log_likelihood"]["sequences"] == 3
+    assert metrics["log_likelihood"]["independent_columns"] == metrics["independent_columns"]["value"]
+
+
+def test_log_p_leads_and_the_bound_is_called_looser():
+    """As of one series of which q(z|x) is poor: the bound is far below that of independent steps."""
+    own = {"value": -0.8, "std_error": float("nan"), "sequences": 1, "method": "particle-filter"}
+    own |= {"lower_bound": -8.4, "independent_columns": -4.3}
+    title, entries = ranking({"held_out": False, "log_likelihood": own})
+    assert title.startswith("log p(x) of 1 training sequence, nats per step")
+    assert [entry["words"] for entry in entries] == [
+        "independent columns and steps, no states", "this model, by particle filter"
+    ]  # fmt: skip
+    assert "here -8.400: the looser number" in bound_words({"log_likelihood": own})
+    assert "the estimate is too low" in bound_words({"log_likelihood": own | {"value": -9.0}})
 
 
 def test_the_standard_error_is_that_of_a_ratio():

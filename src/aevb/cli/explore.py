@@ -50,8 +50,7 @@ def explore(
         from aevb.explorer.model import check_explorable
         from aevb.report.link import link_explorer
 
-        if opened.data.estimator != "SequenceVAE":
-            check_explorable(opened.vae.model_)  # before the data are loaded
+        check_explorable(opened.vae.model_)  # before the data are loaded
         write_page(path, opened.vae, opened.load_data(), name=run.resolve().name, max_rows=rows)
         if output is None:
             link_explorer(run)

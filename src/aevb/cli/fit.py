@@ -120,9 +120,8 @@ def fit(
         "drop_missing": drop_missing,
     }
     if target is not None:
-        own |= {"time": time, "sequence": sequence, "model": own_model}
-        given = {name: value_of(value, name) for name, value in given.items()}
-        task = _fit_target(target, given, {**own, "column": column, "config": config, "resume": resume}, out, name)
+        own |= {"time": time, "sequence": sequence, "model": own_model, "column": column}
+        task = _fit_target({"target": target}, given, {**own, "config": config, "resume": resume}, out, name)
         is_first = launch.start(shard_parameters)
         return task(Console(quiet or not is_first, json and is_first))
     if given.get("conditional"):
@@ -139,7 +138,10 @@ def fit(
             raise InputError(
                 f"--resume {resume}: a run with --target has no checkpoints. Train it again, in a new folder."
             )
-        raise InputError(f"{config}: the config of a run with a target. Give --target {table['target']} instead.")
+        given = tables.get("model", {}) | given
+        task = _fit_target(table, given, {**own, "model": own_model, "column": column}, out, name, config)
+        is_first = launch.start(shard_parameters)
+        return task(Console(quiet or not is_first, json and is_first))
     if own_model is None and config is not None and "own_model" in tables.get("run", {}):
         own_model = config.parent / str(tables["run"]["own_model"])
     own = _of_sequences(own | {"model": own_model}) if estimator_for(table) == "SequenceVAE" else own
@@ -163,14 +165,28 @@ def fit(
     raise SystemExit(learn(chosen, source, folder, command, console, **options))
 
 
-def _fit_target(target, given, own, out, name):
-    """Return the training of a model that predicts a column, as a function of the console."""
+def _fit_target(table, given, own, out, name, config=None):
+    """Return the training of a model that predicts a column, as a function of the console; refuse other options.
+
+    Args:
+        table: The settings of the data that a config has, or only the target.
+        given: The arguments of the estimator.
+        own: The options of `fit`, None where they were not given.
+        out: Folder for all runs.
+        name: Name of the run; None for that of the data.
+        config: The file that `table` is from.
+    """
     from aevb.cli.target import learn_target
 
-    source, share = _table(own)
-    table = {"source": source, "target": target, "drop_columns": own["drop_columns"] or (), "test_fraction": share}
-    folder, command = out / _folder_name(name, source, out), shlex.join(["aevb", *sys.argv[1:]])
-    return lambda console: learn_target(given, _named(None, settings_of, table), folder, command, console)
+    for option in _given(own):
+        if option not in ("source", "test_fraction", "drop_columns"):
+            raise InputError(f"--{option.replace('_', '-')} cannot be combined with --target.")
+    table = table | _given(own)
+    if "source" not in table:
+        raise InputError("Which data? Give a file, for example: aevb fit people.csv --target income")
+    given = {option: value_of(value, option) for option, value in given.items()}
+    folder, command = out / _folder_name(name, table["source"], out), shlex.join(["aevb", *sys.argv[1:]])
+    return lambda console: learn_target(given, _named(config, settings_of, table), folder, command, console)
 
 
 def _of_sequences(own):
@@ -184,16 +200,6 @@ def _of_sequences(own):
 
 def _given(options):
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _table(own):
-    """Return the file of a table and the share of its rows that is held out; refuse options for other models."""
-    for option in _given(own):
-        if option not in ("source", "test_fraction", "drop_columns"):
-            raise InputError(f"--{option.replace('_', '-')} cannot be combined with --target.")
-    if own["source"] is None:
-        raise InputError("Which data? Give a file, for example: aevb fit people.csv --target income")
-    return own["source"], 0.1 if own["test_fraction"] is None else own["test_fraction"]
 
 
 def _folder_name(name, source, out):

@@ -9,28 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aevb.cli.console import Console, InputError, shell
 from aevb.cli.interruptions import one_interruption
+from aevb.cli.new_run import make_folder, say_files
 from aevb.cli.options import written
 from aevb.cli.output import check_folder
 from aevb.cli.own_model import keep_copy, own_parts
-from aevb.cli.said import choices_said, say_numbers
+from aevb.cli.said import HINTS, choices_said, say_numbers
 from aevb.cli.waiting import waiting
-from aevb.runs import CHECKPOINTS, OWN_MODEL, new_run_folder, write_config
+from aevb.runs import CHECKPOINTS, OWN_MODEL, write_config
 
 if TYPE_CHECKING:
     from aevb.data.data_settings import DataSettings
     from aevb.data.series import SeriesSettings
-
-_FILES = {
-    "model/": "the model, for aevb.load",
-    "metrics.json": "the numbers above and how they were computed",
-    "history.csv": "one row per epoch, or per several epochs of small data",
-    "config.toml": "the settings; aevb fit --config repeats the run",
-    OWN_MODEL: "your own networks",
-    "checkpoints/": "the state of the run; aevb fit --resume continues it",
-    "*.png, *.svg": "the pictures of the report",
-    "explorer.html": "interactive page of the model",
-    "report.html": "the report, with all of this",
-}
 
 
 class Keeping(NamedTuple):
@@ -101,9 +90,7 @@ def learn(
     if resumes:
         _check_resumable(output, num_seen, checkpoint_every)
         console.say(f"Resuming {output} after {num_seen:,} samples.")
-    folder = output if resumes else make_folder(output)
-    if folder != output:
-        console.say(f"{output} already contains a run; this one is written to {folder}.")
+    folder = output if resumes else make_folder(output, console)
     saving = _saving(vae, folder, checkpoint_every)
     if checkpoint_every is not None and not saving:
         console.say("This run writes no checkpoints and cannot be resumed: that needs an integer random_state.")
@@ -131,9 +118,7 @@ def learn(
             "The run had already converged; nothing changed. To use a larger --patience, start a new run with --config."
         )
     say_numbers(console, metrics, vae, time.perf_counter() - start)
-    for name, what in _FILES.items():
-        if not name.endswith(("/", ".html", ".py")) or (folder / name).exists():
-            console.say(f"  {name:14} {what}")
+    say_files(console, folder, vae)
     if vae.stopped_because_ != "interrupted":
         keep_last(folder / CHECKPOINTS, 1)  # enough to resume with more epochs
     elif saving:
@@ -171,7 +156,7 @@ def _check_resumable(folder, num_seen, checkpoint_every):
 def _fit_and_save(vae, run_data, folder, saving, console, interruptions):
     """Train and save the model, in another folder if its own cannot be written, and also after Ctrl-C."""
     try:
-        with console.notes(), choices_said(console):
+        with console.notes(), choices_said(console, HINTS):
             vae.fit(**run_data.arguments, **saving)
         with interruptions.saving():
             vae.save(folder / "model")
@@ -202,19 +187,6 @@ def fill(folder: Path, vae, run_data, seed: int, command: str, *, explorer: bool
 
         write_page(folder / "explorer.html", vae, run_data, name=folder.resolve().name)
     return write_results(folder, vae, run_data, seed, command=command)
-
-
-def make_folder(output: Path) -> Path:
-    """Create a new folder for a run.
-
-    Raises:
-        InputError: It cannot be created.
-    """
-    try:
-        return new_run_folder(output)
-    except OSError as error:
-        reason = f"cannot write there ({error.strerror}). Choose a folder you can write to."
-        raise InputError(f"output folder {output}: {reason}") from None
 
 
 def _give_up(folder, resumes, notes, console):

@@ -7,9 +7,10 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from aevb.cli.console import Console, InputError, Json, Quiet, shell
+from aevb.cli.new_run import make_folder, say_files
 from aevb.cli.options import written
 from aevb.cli.output import check_output
-from aevb.cli.said import choices_said
+from aevb.cli.said import TARGET_HINTS, choices_said
 from aevb.cli.waiting import waiting
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
         console: How to print.
     """
     from aevb import VAEClassifier, VAERegressor, runs
-    from aevb.cli.learn import fill, make_folder
+    from aevb.cli.learn import fill
     from aevb.data.target import prepare_target
     from aevb.parallel import group
     from aevb.settings import ESTIMATOR_SETTINGS
@@ -54,37 +55,39 @@ def learn_target(given: dict, data: "TargetSettings", output: Path, command: str
     if not group().is_first:  # which writes all files
         estimator.fit(*found.arguments)
         return
-    folder = make_folder(output)
-    if folder != output:
-        console.say(f"{output} already contains a run; this one is written to {folder}.")
+    folder = make_folder(output, console)
     runs.write_config(folder, {"run": {"command": command}, "data": data.written(), "model": written(given)})
-    with console.notes(), choices_said(console):
+    with console.notes(), choices_said(console, TARGET_HINTS):
         estimator.fit(*found.arguments)
     estimator.save(folder / "model")
     with waiting("Measuring and drawing", after=0.5, says=console.shows_progress), console.notes():
         metrics = fill(folder, estimator, found.stored_by(estimator.model_), data.seed, command)
     rows = "held-out rows" if metrics["held_out"] else "training rows, as no other has a known target"
-    console.say(f"  of {metrics['rows']:,} {rows}:")
+    console.say(f"\nOf {metrics['rows']:,} {rows}:")
     for name in SAID:
         if name in metrics:
             console.say(f"  {name.replace('_', ' ')}: {_said(metrics, name)}")
     for warning in metrics["warnings"]:
         console.warn(warning)
+    console.say("")
+    say_files(console, folder, estimator)
     console.say(f"Predict the target of new rows with: {shell('aevb', 'predict', folder, 'new.csv')}")
     console.end(f"Results are in {folder}. Open {folder / 'report.html'}", {"folder": folder, **metrics})
 
 
 def _said(metrics, name):
-    """Return a number of the report, with how uncertain it is."""
-    value = metrics[name]
+    """Return a number of the report, with how uncertain it is, and what predictions without inputs reach."""
+    from aevb.report.label_baselines import baseline_words
+
+    value, baseline = metrics[name], baseline_words(metrics, name, ".4g")
     if isinstance(value, dict):
         return f"{value['value']:.4g} ({value['by_chance']:.4g} expected by chance)"
+    said, error = f"{value:.4g}", metrics.get(f"{name}_std_error")
+    if error is not None:
+        said += f" ± {error:.2g}"
     if (ends := metrics.get(f"{name}_interval")) is not None:
-        said = f"{value:.4g} (95% interval {ends[0]:.2g} to {ends[1]:.2g})"
-        simple = metrics.get("most_frequent_label")
-        return said if simple is None else f"{said}; always the most frequent label: {simple:.4g}"
-    error = metrics.get(f"{name}_std_error")
-    return f"{value:.4g}" if error is None else f"{value:.4g} ± {error:.2g}"
+        said += f" (95% interval {ends[0]:.2g} to {ends[1]:.2g})"
+    return f"{said}; {baseline}" if baseline else said
 
 
 def predict(

@@ -101,7 +101,7 @@ def judged(model: FittedModel, data: LabelData, most: int) -> tuple[Datapoint, s
     for rows, kind in ((data.test, GIVEN if data.train is None else HELD_OUT), (data.train, TRAINING)):
         if rows is None:
             continue
-        numbers = np.flatnonzero(_is_known(model, rows))
+        numbers = np.flatnonzero(are_known(model, rows))
         if len(numbers):
             if len(numbers) > most:
                 numbers = numbers[np.linspace(0, len(numbers) - 1, most).astype(int)]
@@ -109,7 +109,8 @@ def judged(model: FittedModel, data: LabelData, most: int) -> tuple[Datapoint, s
     raise ValueError("y: no label or target is known, so that there is nothing to judge predictions by. Give some.")
 
 
-def _is_known(model, rows):
+def are_known(model: FittedModel, rows: Datapoint) -> np.ndarray:
+    """Return which rows have known labels or targets, (n,)."""
     kind = kind_of_labels(model)
     if kind == CONDITIONAL:
         return np.ones(len(rows.values), bool)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpyro.distributions import Distribution, Normal
 
+from aevb.data.sequence_format import SequenceFormat
 from aevb.explorer.arrays import as_half
 from aevb.explorer.columns import describe_columns
 from aevb.explorer.features import shown_model
@@ -31,6 +32,8 @@ def check_explorable(model: FittedModel) -> None:
     Raises:
         NotExplorableError: The message says why, and what the page can run.
     """
+    if isinstance(model.format, SequenceFormat):
+        return  # its page contains what is shown, and runs no network
     model = shown_model(model)
     own = model.arguments.own_parts
     if own:

@@ -1,6 +1,7 @@
-"""The warnings in a report: models that are worse than simple ones, or that ignore their latent variables."""
+"""What a report says about a model in words: warnings, if simple ones are better, and hints for another run."""
 
 import math
+from typing import Any
 
 
 def judge(metrics: dict) -> list[str]:
@@ -30,6 +31,22 @@ def judge(metrics: dict) -> list[str]:
             "independent. Train again with another seed or for longer."
         )
     return found
+
+
+def hints(model: Any, *, are_pictures: bool) -> list[str]:
+    """Return what another run of a model could try, as sentences.
+
+    Args:
+        model: A fitted model.
+        are_pictures: Whether its rows are pictures.
+    """
+    a = model.arguments
+    if not are_pictures or a.latent_dim is not None or a.own_parts or model.latent_dim > 2:
+        return []
+    return [
+        "The default of two latent variables can be drawn as a plane; more, such as latent_dim=20, usually describe "
+        "pictures better."
+    ]
 
 
 def own_value(metrics: dict) -> dict:

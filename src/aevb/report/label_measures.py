@@ -17,6 +17,7 @@ from aevb.data.label_data import (
 )
 from aevb.fitted import FittedModel, labels, likelihoods, prediction
 from aevb.models import Datapoint
+from aevb.report.label_baselines import errors_of_means, label_shares, reference_rows, without_inputs_labels
 
 MAX_ROWS = 2000  # by which a model is judged
 FEW_ROWS = 50  # below which the report says how uncertain its numbers are
@@ -108,7 +109,10 @@ def measure_labels(model: FittedModel, data: LabelData, seed: int) -> dict[str, 
     kind = kind_of_labels(model)
     assert kind is not None
     rows, which = judged(model, data, MAX_ROWS)
-    found = {CLASSIFIER: _classifier, REGRESSOR: _regressor}.get(kind, _conditional)(model, rows, seed)
+    reference, of = reference_rows(model, data, rows)
+    found = {CLASSIFIER: _classifier, REGRESSOR: _regressor}.get(kind, _conditional)(model, rows, seed, reference)
+    if "without_inputs" in found:
+        found["without_inputs"]["of"] = of
     history = model.record.history
     if num_rows(rows) < FEW_ROWS:
         found["warnings"].insert(0, _few(num_rows(rows), found))
@@ -128,14 +132,14 @@ def measure_labels(model: FittedModel, data: LabelData, seed: int) -> dict[str, 
     }
 
 
-def _classifier(model, rows, seed):
+def _classifier(model, rows, seed, reference):
     probabilities, places = labels.label_probabilities(model, rows.values), rows.given[:, 0].astype(int)
     found = reliability(probabilities, places, seed)
     losses = -np.log(np.maximum(probabilities[np.arange(len(places)), places], 1e-12))
     is_right = probabilities.argmax(axis=1) == places
-    is_most_frequent = places == np.bincount(places).argmax()
-    most_frequent = is_most_frequent.mean()
-    gains = is_right.astype(float) - is_most_frequent
+    shares = label_shares(reference.given[:, 0], probabilities.shape[1])
+    simple = without_inputs_labels(places, shares)
+    gains = is_right.astype(float) - (places == shares.argmax())
     calibration = {
         "value": found.error,
         "by_chance": found.by_chance,
@@ -145,7 +149,8 @@ def _classifier(model, rows, seed):
     return {
         "accuracy": float(is_right.mean()),
         "accuracy_interval": list(share_interval(is_right.sum(), len(is_right))),
-        "most_frequent_label": float(most_frequent),
+        "most_frequent_label": simple["accuracy"],
+        "without_inputs": simple,
         "log_loss": float(losses.mean()),
         "log_loss_std_error": _std_error(losses),
         "expected_calibration_error": calibration,
@@ -200,7 +205,7 @@ def share_interval(count: float, num: int, z: float = 1.96) -> tuple[float, floa
     return max(float((middle - half) / (num + z**2)), 0.0), min(float((middle + half) / (num + z**2)), 1.0)
 
 
-def _regressor(model, rows, seed):
+def _regressor(model, rows, seed, reference):
     estimate = likelihoods.log_likelihood(model, rows, method="importance", num_samples=LIKELIHOOD_SAMPLES)
     found: dict[str, Any] = {
         "log_prob": float(estimate.mean),
@@ -213,12 +218,14 @@ def _regressor(model, rows, seed):
     values, draws = observed_targets(model, rows), target_draws(model, rows, seed)
     means, transforms = prediction.predictive_mean(model, rows.given), probability_transforms(draws, values)
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    simple = errors_of_means(model, rows, reference)
     for place, column in enumerate(model.format.columns):
         errors, inside = means[:, place] - values[:, place], (values >= low) & (values <= high)
         target = {
             "name": str(column.name),
             "root_mean_squared_error": float(np.sqrt(np.mean(errors**2))),
             "std": float(values[:, place].std()),
+            "error_of_the_mean": float(simple[place]),
             "within_90_percent_interval": float(inside[:, place].mean()),
             "within_90_percent_interval_interval": list(share_interval(inside[:, place].sum(), len(inside))),
             "quantile_error": uniformity_error(transforms[:, place]),
@@ -227,7 +234,7 @@ def _regressor(model, rows, seed):
     # The first target's, as of a model with only one.
     names = ("root_mean_squared_error", "within_90_percent_interval", "within_90_percent_interval_interval")
     first = {name: found["targets"][0][name] for name in names}
-    return found | first
+    return found | first | {"without_inputs": {"root_mean_squared_error": float(simple[0])}}
 
 
 def observed_targets(model: FittedModel, rows: Datapoint) -> np.ndarray:
@@ -240,7 +247,7 @@ def target_draws(model: FittedModel, rows: Datapoint, seed: int) -> np.ndarray:
     return prediction.predictive_draws(model, rows.given, NUM_DRAWS, random_state=seed)
 
 
-def _conditional(model, rows, seed):
+def _conditional(model, rows, seed, _):
     bounds = _bounds(model, rows)
     shuffled = np.random.default_rng(seed).permutation(len(bounds))
     others = _bounds(model, Datapoint(rows.values, given=rows.given[shuffled]))

@@ -6,6 +6,7 @@ from typing import Any
 from aevb.data.label_data import CLASSIFIER, REGRESSOR, LabelData
 from aevb.fitted import FittedModel
 from aevb.report.judgement import written
+from aevb.report.label_baselines import baseline_words
 from aevb.report.label_measures import LEVEL
 from aevb.report.page import common_facts, render
 
@@ -49,10 +50,14 @@ def render_label_report(
 
 
 def _classifier(metrics, rows):
-    error = metrics["expected_calibration_error"]
+    simple, error = metrics["without_inputs"], metrics["expected_calibration_error"]
     tiles = [
-        (f"{metrics['accuracy']:.1%}", "of the labels are predicted correctly", rows),
-        (_text(metrics["log_loss"]), "log loss, nats per label", rows),
+        (
+            f"{metrics['accuracy']:.1%}",
+            f"of {rows} get the right label",
+            baseline_words(metrics, "accuracy", ".1%"),
+        ),
+        (_text(metrics["log_loss"]), "log loss, nats per label", baseline_words(metrics, "log_loss", ".2f")),
         (_text(error["value"], 3), "expected calibration error", f"{error['by_chance']:.3f} expected by chance"),
     ]
     numbers = [
@@ -61,10 +66,14 @@ def _classifier(metrics, rows):
             f"of {rows} have the label that is most probable under q(y|x); the 95% interval of this share is "
             f"{metrics['accuracy_interval'][0]:.1%} to {metrics['accuracy_interval'][1]:.1%}",
         ),
-        (f"{metrics['most_frequent_label']:.1%}", "have the most frequent label"),
+        (f"{simple['accuracy']:.1%}", f"have the label that is most frequent in {simple['of']}"),
         (
             f"{_text(metrics['log_loss'], 3)} ± {_text(metrics['log_loss_std_error'], 3)}",
             "log loss: minus the mean of log q(y|x) of their labels, in nats; lower is better",
+        ),
+        (
+            _text(simple["log_loss"], 3),
+            f"log loss of probabilities that ignore the other columns: the frequencies of the labels in {simple['of']}",
         ),
         (
             _text(error["value"], 3),
@@ -89,14 +98,18 @@ def _regressor(metrics, rows):
         low, high = target["within_90_percent_interval_interval"]
         if number == 0:
             tiles += [
-                (f"{error:.4g}", f"root mean squared error of {target['name']}", f"its std is {target['std']:.4g}"),
+                (
+                    f"{error:.4g}",
+                    f"root mean squared error of {target['name']}",
+                    baseline_words(metrics, "root_mean_squared_error", ".4g"),
+                ),
                 (f"{share:.1%}", f"within the {LEVEL:.0%} interval", rows),
             ]
         numbers += [
             (
                 f"{error:.4g}",
-                f"root mean squared error of the predicted mean of {target['name']}, whose standard deviation is "
-                f"{target['std']:.4g}",
+                f"root mean squared error of the predicted mean of {target['name']}; that of its mean in "
+                f"{metrics['without_inputs']['of']} is {target['error_of_the_mean']:.4g}",
             ),
             (
                 f"{share:.1%}",

@@ -27,7 +27,7 @@ from aevb.report.label_measures import (
     target_draws,
 )
 from aevb.report.label_rows import conditions, judged_rows, which_rows
-from aevb.report.learning import learning_curve, overfitting_words
+from aevb.report.learning import curve_words, learning_curve
 from aevb.report.picture import Picture, words
 
 MAX_CONFUSED = 30  # labels in the table of predictions
@@ -214,7 +214,7 @@ LABEL_PICTURES: dict[str, Picture] = {
     ),
     "learning_curve": Picture(
         "Training",
-        lambda model, data: f"The objective during training. {overfitting_words(model)}",
+        lambda model, data: f"The objective during training. {curve_words(model)}",
         lambda model, data: True,
         lambda model, data, path, seed: learning_curve(model, path),
     ),

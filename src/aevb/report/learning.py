@@ -14,6 +14,10 @@ from aevb.report.canvas import COLOURS, INK, RULE, new_figure, plot_axes, save, 
 _CURVES = {"training": ("", COLOURS[0]), "held out": ("validation_", COLOURS[1])}  # prefix of the columns, colour
 _TERMS = {"reconstruction": "Reconstruction, E log p(x|z)", "kl_divergence": "KL(q(z|x) ‖ p(z))"}
 
+FEW = 6  # rows of a history that has no later part
+REACH = 8  # how far axes reach beyond the values of the later half, in units of their range,
+SMALLEST = 0.1  # which is at least so many nats
+
 _SMALL: dict[str, Any] = {"fontsize": 9, "va": "top"}
 
 
@@ -78,17 +82,43 @@ def _draw(axes: Axes, history, name):
     seen, curves = [row["samples"] for row in history], _columns(history, name)
     for _, values, colour in curves:
         axes.plot(seen, values, color=colour, linewidth=1.8, marker="o" if len(seen) == 1 else None, markersize=4)
-    if len(curves) == 2:
-        # The first epoch's average includes its first steps, far from everything else: it may lie outside of the axes.
-        (_, training, _), (_, held_out, _) = curves
-        low, high = min(held_out + training[1:]), max(held_out + training[1:])
-        margin = max(0.08 * (high - low), 0.02 * abs(high), 1e-3)
-        axes.set_ylim(low - margin, high + 2 * margin)
+    axes.set_ylim(*limits([values for _, values, _ in curves]))
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
+
+
+def limits(curves: list[list[float]]) -> tuple[float, float]:
+    """Return the limits of axes that show all values, except those far from the later ones.
+
+    A few first epochs, or a single spike, may lie so far away that the rest would look flat.
+
+    Args:
+        curves: The values of training, and those of held-out rows if there are any.
+
+    Example:
+        >>> low, high = limits([[-1e6, -50.0, -9.0, -8.0, -7.5, -7.2, -7.0, -6.9]])
+        >>> round(low), round(high)
+        (-12, -6)
+    """
+    low, high = _range(curves)
+    margin = max(0.08 * (high - low), 0.02 * abs(high), 1e-3)
+    return low - margin, high + 2 * margin
+
+
+def _range(curves):
+    num, every = len(curves[0]), np.concatenate(curves)
+    if num < FEW:
+        # The first epoch's average includes its first steps, far from everything else.
+        shown = every[1:] if len(curves) == 2 else every
+        return float(shown.min()), float(shown.max())
+    marked = [values[-1] for values in curves] + [max(values) for values in curves[1:]]
+    later = np.quantile(np.concatenate([values[num // 2 :] for values in curves]), [0.05, 0.95])
+    low, high = min(later[0], *marked), max(later[1], *marked)
+    reach = REACH * max(high - low, SMALLEST)
+    return float(max(every.min(), low - reach)), float(min(every.max(), high + reach))
 
 
 def _mark_best(axes, history):
@@ -115,8 +145,12 @@ def _name_ends(axes, history, column):
         axes.annotate(names.get(name, name), (x, values[-1]), **style)
 
 
-def overfitting_words(model: FittedModel) -> str:
-    """Return what the held-out curve says, and which parameters were kept."""
+def curve_words(model: FittedModel) -> str:
+    """Return what the curves say: about overfitting, which parameters were kept, and what the axes leave out."""
+    return f"{_overfitting(model)}{_outside(model.record.history)}"
+
+
+def _overfitting(model):
     record = model.record
     if record.refit_epochs is None and not any("validation_lower_bound" in row for row in record.history):
         return "Nothing was held out from training, so overfitting would not show here."
@@ -124,3 +158,17 @@ def overfitting_words(model: FittedModel) -> str:
     if record.refit_epochs is not None:
         kept = "In the end the model was refit on all training rows, including these, for as many epochs as were best."
     return f"If the held-out curve falls behind the training curve, the model is overfitting. {kept}"
+
+
+def _outside(history):
+    """Say how many points lie outside of the axes; nothing if none does."""
+    num_outside = num_points = 0
+    for name in ("lower_bound", "log_joint", *_TERMS) if history else ():
+        if curves := [values for _, values, _ in _columns(history, name)]:
+            (low, high), every = limits(curves), np.concatenate(curves)
+            num_outside += np.count_nonzero((every < low) | (every > high))
+            num_points += len(every)
+    if not num_outside:
+        return ""
+    lie = "lies" if num_outside == 1 else "lie"
+    return f" The axes show the range of the later epochs; {num_outside} of {num_points} points {lie} outside of them."

@@ -13,7 +13,7 @@ from aevb.inference.diagnostics import THRESHOLD, posterior_collapse
 from aevb.inference.result import LogLikelihood
 from aevb.models import LIKELIHOODS, has_real_support
 from aevb.report.images import as_values
-from aevb.report.judgement import judge
+from aevb.report.judgement import hints, judge
 from aevb.report.nearest import nearest_rows
 from aevb.report.references import (
     grey_level_ceiling,
@@ -77,7 +77,8 @@ def measure(model: FittedModel, run_data: RunData, seed: int) -> dict:
         "refit_epochs": model.record.refit_epochs,
         "training_seconds": model.record.history[-1]["seconds"],
     }
-    return metrics | {"warnings": judge(metrics)}
+    are_pictures = run_data.dataset.image_shape is not None
+    return metrics | {"warnings": judge(metrics), "hints": hints(model, are_pictures=are_pictures)}
 
 
 def lower_bound(model: FittedModel, rows: np.ndarray) -> dict:

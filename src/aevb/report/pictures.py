@@ -17,7 +17,7 @@ from aevb.models import STANDARD, has_real_support
 from aevb.report.columns import column_histograms, column_reconstructions
 from aevb.report.images import manifold, reconstructions, samples
 from aevb.report.label_pictures import LABEL_PICTURES
-from aevb.report.learning import learning_curve, overfitting_words
+from aevb.report.learning import curve_words, learning_curve
 from aevb.report.nearest import nearest_images
 from aevb.report.picture import Picture, words
 from aevb.report.plots import latent_scatter
@@ -122,7 +122,7 @@ def _learning_words(model, run_data):
             "no held-out curve."
         )
     terms = ", and below it its two terms: reconstruction, and the KL divergence, which is subtracted"
-    overfitting = f" {overfitting_words(model)}"
+    overfitting = f" {curve_words(model)}"
     if model.learner.has_weight_posterior:
         return (
             "The lower bound during training. The training curve includes the cost of the weights, "

@@ -38,9 +38,9 @@ def measure_sequences(model: FittedModel, data: SequenceData, seed: int) -> dict
     if train is not None:
         metrics["training_lower_bound"] = _lower_bound(model, train)[0] | origin
         metrics["training_lower_bound"]["split"] = "training sequences"
-    metrics["log_likelihood"] = _log_likelihood(model, test, bounds) | origin
     alone = independent_columns(model.format.model_columns, np.concatenate(test.values))
     alone = np.add.reduceat(alone, np.cumsum(test.lengths) - test.lengths)
+    metrics["log_likelihood"] = _log_likelihood(model, test, bounds, alone) | origin
     metrics["independent_columns"] = _ratio(alone, test.lengths) | origin
     history = model.record.history[-1]
     metrics |= {
@@ -82,7 +82,7 @@ def _lower_bound(model, encoded):
     return found | {"estimator": estimator, "num_samples": NUM_SAMPLES}, bounds
 
 
-def _log_likelihood(model, test, bounds):
+def _log_likelihood(model, test, bounds, alone):
     some = some_steps(test, LIKELIHOOD_STEPS)
     estimate = log_likelihood(model, some, "importance", LIKELIHOOD_SAMPLES)
     if estimate.warnings:  # too low; so are those of particle filters on average, and the higher one is closer
@@ -95,6 +95,7 @@ def _log_likelihood(model, test, bounds):
         "method": estimate.method,
         "estimator": f"{estimate.method}, {estimate.effort}",
         "lower_bound": float(bounds[:num].sum() / steps),
+        "independent_columns": float(alone[:num].sum() / steps),
         "warnings": list(estimate.warnings),
     }
 
@@ -123,25 +124,30 @@ def _judge(metrics):
 
 
 def ranking(metrics: dict) -> tuple[str, list[dict]]:
-    """Return a title, and this model among simple ones, worst first, all on the same sequences."""
-    own, estimate = metrics["lower_bound"], metrics["log_likelihood"]
-    how = estimate.get("method", "importance").replace("importance", "importance sampling").replace("-", " ")
-    words = {
-        "lower_bound": "this model, lower bound",
-        "log_likelihood": f"this model, by {how}",
-        "independent_columns": "independent columns and steps, no states",
-    }
-    # Of some of the sequences only, if there are many.
-    names = [name for name in words if name != "log_likelihood" or estimate["sequences"] == own["sequences"]]
+    """Return a title, and log p(x) of this model and of a simple one, worst first, of the same sequences."""
+    own = metrics["log_likelihood"]
     entries = [
+        {"words": f"this model, by {method_words(own)}", "value": own["value"], "std_error": own["std_error"]},
         {
-            "words": words[name],
-            "value": metrics[name]["value"],
-            "std_error": None if name == "independent_columns" else metrics[name]["std_error"],
-            "is_own": name != "independent_columns",
-        }
-        for name in names
+            "words": "independent columns and steps, no states",
+            "value": own["independent_columns"],
+            "std_error": None,
+        },
     ]
     kept = "held-out" if metrics["held_out"] else "training"
     title = f"log p(x) of {own['sequences']:,} {kept} sequence{'s' * (own['sequences'] != 1)}, {UNIT} ({SUM})"
     return title, sorted(entries, key=lambda entry: entry["value"])
+
+
+def method_words(estimate: dict) -> str:
+    """Return how log p(x) was estimated, in words."""
+    return estimate["method"].replace("importance", "importance sampling").replace("-", " ")
+
+
+def bound_words(metrics: dict) -> str:
+    """Return a sentence about the lower bound, which may be far below log p(x)."""
+    own = metrics["log_likelihood"]
+    bound = f"Training maximizes a lower bound of log p(x), here {written(own['lower_bound'], 3)}"
+    if own["lower_bound"] > own["value"]:
+        return f"{bound}, which is above this estimate: the estimate is too low."
+    return f"{bound}: the looser number, lower by how far q(z|x) is from the posterior."

@@ -6,6 +6,7 @@ from typing import Any
 from aevb.data.series import SequenceData
 from aevb.fitted import FittedModel
 from aevb.report.page import common_facts, render
+from aevb.report.sequence_measures import bound_words, method_words
 
 MAX_COLUMNS = 30  # in the list of columns
 MAX_DIGITS = 3
@@ -31,7 +32,9 @@ def render_sequence_report(
         "num_train": 0 if train is None else len(train.lengths),
         "num_steps": 0 if train is None else int(train.lengths.sum()),
         "kept": "given" if train is None else "held-out" if metrics["held_out"] else "training",
-        "digits": MAX_DIGITS if abs(metrics["lower_bound"]["value"]) < 10 else 2,
+        "digits": MAX_DIGITS if abs(metrics["log_likelihood"]["value"]) < 10 else 2,
+        "method": method_words(metrics["log_likelihood"]),
+        "bound_words": bound_words(metrics),
         "columns": model.format.columns[:MAX_COLUMNS],
         "num_columns": len(model.format.columns),
         "transition": f"your own: {type(a.transition).__name__}"

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from aevb.explorer.views import Views, views_of
 from aevb.report.canvas import save
-from aevb.report.learning import learning_curve, overfitting_words
+from aevb.report.learning import curve_words, learning_curve
 from aevb.report.picture import Picture, words
 from aevb.report.series import plot_forecasts, plot_paths, plot_reconstructions
 
@@ -55,7 +55,7 @@ SEQUENCE_PICTURES: dict[str, Picture] = {
         "Training",
         lambda model, data: (
             "The lower bound during training, and below it its two terms, in nats per sequence: longer sequences count "
-            f"more. {overfitting_words(model)}"
+            f"more. {curve_words(model)}"
         ),
         lambda model, data: True,
         lambda model, data, path, seed: learning_curve(model, path, "sequence"),

@@ -44,6 +44,7 @@ class Watching(NamedTuple):
 
     progress: bool | None = False  # whether to show a progress bar; None to not even report an interruption
     callback: Callable[[dict], None] | None = None  # called with each epoch's row of the history
+    what: str = "learning"  # in a word or two, beside the progress bar
 
 
 class Run:
@@ -107,7 +108,8 @@ class Run:
         Raises:
             FloatingPointError: NaN or infinity before any chunk succeeded; likewise an error of the data or the disk.
         """
-        bar = Progress(self._watching.progress, total=self._feed.samples(self._max_epochs), done=self.now.samples)
+        total, watching = self._feed.samples(self._max_epochs), self._watching
+        bar = Progress(watching.progress, total=total, done=self.now.samples, what=watching.what)
         segments = self._feed.segments(self._order_key, self._max_epochs, self.now.next_chunk)
         try:
             with bar, closing(segments):  # which ends the thread that reads ahead; Ctrl-C may arrive here too

@@ -59,12 +59,13 @@ class Progress:
         enabled: Whether to show progress; None to print no notes either.
         total: Maximum number of training samples; None if unknown.
         done: Number of samples already seen in an earlier part of the run.
+        what: What the run does, in a word or two.
 
     If the output is closed, such as a closed terminal, it becomes silent and training continues.
     """
 
-    def __init__(self, enabled: bool | None, total: int | None, done: int = 0):
-        enabled = enabled if group().is_first else None
+    def __init__(self, enabled: bool | None, total: int | None, done: int = 0, what: str = "learning"):
+        enabled, self._what = enabled if group().is_first else None, what
         self._prints_notes = enabled is not None
         self._console = Console(stderr=True)
         self._page = NotebookBar() if enabled and in_notebook() else None
@@ -83,7 +84,7 @@ class Progress:
         self._prints_lines = bool(enabled) and not is_terminal and self._page is None
         self._total, self._done, self._first = total, done, None  # end of the first chunk, which includes compilation
         self._last_line, self._has_printed = time.perf_counter(), False
-        self._task = self._bar.add_task("learning", total=total, completed=done, rate="", objective="")
+        self._task = self._bar.add_task(what, total=total, completed=done, rate="", objective="")
 
     def __enter__(self) -> "Progress":
         with self._ignore_closed_output():
@@ -110,10 +111,10 @@ class Progress:
         """Show the work as complete."""
         with self._ignore_closed_output():
             if self._prints_lines and self._has_printed:
-                print(f"learning: done after {self._done:,} samples", file=self._console.file, flush=True)
+                print(f"{self._what}: done after {self._done:,} samples", file=self._console.file, flush=True)
             self._bar.update(self._task, total=self._bar.tasks[self._task].completed)
             if self._page is not None:
-                self._page.show(1.0, f"learning: done after {self._done:,} samples", is_last=True)
+                self._page.show(1.0, f"{self._what}: done after {self._done:,} samples", is_last=True)
 
     def note(self, message: str) -> None:
         """Print a message below the bar."""
@@ -142,7 +143,7 @@ class Progress:
         share = f" ({self._done / self._total:.0%})" if self._total else ""
         speed = f", {rate:,.0f} samples/s" if rate else ""
         left = f", at most {(self._total - self._done) / rate:.0f} s left" if self._total and rate else ""
-        return f"learning: {self._done:,} samples{share}{speed}, {objective}{left}"
+        return f"{self._what}: {self._done:,} samples{share}{speed}, {objective}{left}"
 
     def _rate(self) -> str:
         speed = self._bar.tasks[self._task].speed

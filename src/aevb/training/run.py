@@ -85,7 +85,8 @@ def train_on(
             :class:`~aevb.training.budget.Patience`; the best state is then returned.
         checkpoints: Where the run is saved, and from where it resumes.
         watching: ``progress``, whether to show a progress bar (False by default; None to not even report an
-            interruption), and ``callback``, a function that is called with each epoch's row of the history.
+            interruption), ``what`` is said beside it, and ``callback``, a function that is called with each epoch's row
+            of the history.
 
     Paper: Algorithm 1.
     """

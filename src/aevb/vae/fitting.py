@@ -234,7 +234,8 @@ class Fitting:
         start = second._start(latent_dim, feed, init=init, linear=False, prior_form=form)
         options = {"max_epochs": budget.max_epochs, "progress": self.progress, "callback": self.callbacks.epoch}
         self.callbacks.start(num_rows=feed.num_rows, max_epochs=budget.max_epochs, run=2)
-        options["patience"] = budget.patience._replace(warm_up=annealing)
+        options |= {"patience": budget.patience._replace(warm_up=annealing), "what": "learning again"}
+        tell(self.progress, "No latent variable is active. Learning again, from another start ...")
         again = train_on(start.learner, start.state, feed, key=jax.random.fold_in(self.keys.train, 1), **options)
         is_better = trained.best_bound is None or (again.best_bound or -np.inf) > trained.best_bound
         trained = again if is_better else replace(trained, stopped_because=again.stopped_because)

@@ -24,6 +24,7 @@ from aevb.training.buckets import Bucket, Bucketed, buckets_of, training_buckets
 from aevb.training.budget import AUTO, Budget, budget_for
 from aevb.training.checkpoint import Checkpoints
 from aevb.training.evaluation import Batches, SeveralBatches
+from aevb.training.progress import tell
 from aevb.vae.checkpoints import checkpoints_for, notes_of
 from aevb.vae.fitting import Keys
 from aevb.vae.learning import Watch
@@ -34,6 +35,10 @@ LONG, WINDOW = 1_000, 200  # steps of a sequence that is cut, and of its windows
 NUM_PARTICLES = 2_000  # to compare the model that was learned with its start
 FEW_STEPS = 2_000  # of training, if nothing is held out
 STEPS_OF_RECOGNITION = 1_000  # if p(x, z) remains what it was at the start
+KEPT_LINEAR = (
+    "The linear model that training started from describes the data better than what was learned, so it is kept. "
+    "Refining q(z|x) for it ..."
+)
 
 
 class TrainingSequences(NamedTuple):
@@ -106,7 +111,9 @@ def _recognized(model, trained, feed, progress):
     start = (model.generative, model.recognition), feed.num_data, model.record.learning_rate, keys.learner
     learner, state = design.start(*start, num_windows(feed), recognition_steps=np.iinfo(np.int32).max)
     max_epochs = -(-STEPS_OF_RECOGNITION // feed.steps_per_epoch)
-    found = train_on(learner, state, feed, key=keys.choice, max_epochs=max_epochs, progress=progress)
+    tell(progress, KEPT_LINEAR)
+    options = {"max_epochs": max_epochs, "progress": progress, "what": "refining q(z|x)"}
+    found = train_on(learner, state, feed, key=keys.choice, **options)
     model = replace(model, recognition=learner.models(found.state)[1])
     return model, replace(trained, state=found.state)
 
