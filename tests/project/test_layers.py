@@ -12,7 +12,7 @@ ROOT = Path(aevb.__file__).parent
 LAYERS = [
     ["errors"],
     ["arguments", "arrays", "callbacks", "files", "html", "launchers", "matrices", "memory", "parallel", "settings"],
-    ["distributed"],
+    ["distributed", "programs"],
     ["distributions"],
     ["networks"],
     ["models"],
