@@ -1,10 +1,11 @@
 """Compare fit_posterior with NumPyro's SVI, BlackJAX's Pathfinder and PyMC's ADVI on posteriors of posteriordb.
 
-    AEVB_DATA=... python benchmarks/posteriors.py [--names NAME ...] [--output FILE]
+    AEVB_DATA=... python benchmarks/posteriors.py [--names NAME ...] [--methods METHOD ...] [--output FILE]
 
 All methods get the same log joints and run one after the other, posterior by posterior; times are CPU seconds,
 compilation included. PyMC has its own virtual environment and process; its column says so if it does not install. A row
-that exists in the output is not computed again.
+that exists in the output is not computed again. The output of docs/posteriors.md is
+docs/reproduction/posterior-methods.json.
 """
 
 import argparse
@@ -24,16 +25,22 @@ from numpyro.infer import SVI, Trace_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal
 from run import python_for
 
+from aevb.experiments.figures import write_numbers
 from aevb.experiments.posteriors.reference import MAX_MEAN_ERROR, MAX_STD_ERROR, MODELS, compare, load_reference
 from aevb.experiments.posteriors.structured import derived
 from aevb.experiments.posteriors.table import fit_one
-from aevb.experiments.result_file import markdown_table
+from aevb.experiments.result_file import markdown_table, stored_results
 from aevb.models import LogJoint, describe
 from aevb.posterior.density import Density
 
 HERE = Path(__file__).resolve().parent
 PYMC = ("pymc", ["pymc", "-e", str(HERE.parent)])  # virtual environment and requirements, see run.py
 NUM_STEPS, NUM_DRAWS, NUM_PATHS = 10_000, 4000, 8
+ABOUT = {
+    "title": "fit_posterior and other methods on posteriors of posteriordb",
+    "how": "largest error of a mean in reference standard deviations, largest relative error of one, and CPU seconds",
+    "seed": 0,
+}
 
 
 def errors_of(draws, model, reference):
@@ -141,7 +148,7 @@ def main():
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--output", type=Path, default=Path("runs/bench/posteriors.json"))
     arguments = parser.parse_args()
-    results = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    results = stored_results(arguments.output)
     warnings.simplefilter("ignore")
     for name in arguments.names:
         reference = load_reference(name)
@@ -157,7 +164,7 @@ def main():
                 row = {"failed": "does not install"}
             results.setdefault(name, {})[method] = {"cpu_seconds": time.process_time() - start} | row
             arguments.output.parent.mkdir(parents=True, exist_ok=True)
-            arguments.output.write_text(json.dumps(results, indent=1))
+            write_numbers(arguments.output, ABOUT | {"results": results})
             print(f"# {name}, {method}: {row}", flush=True)
     results = {name: results[name] for name in arguments.names}
     print(table(results))

@@ -1,37 +1,56 @@
 """Run the examples of docs/posteriors.md and draw q beside the truth, into docs/images.
 
+What the page says of the fits is written to docs/reproduction/posterior-examples.json.
+
 python tools/draw_posteriors.py [funnel] [hierarchy] [process] [minibatches] [latents]
 """
 
 import re
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from aevb import fit_posterior
+from aevb.experiments.result_file import ResultFile
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs/reproduction/posterior-examples.json"
+ABOUT = {"title": "The examples of docs/posteriors.md", "how": "the code of the page, default settings", "seed": 0}
 
 
 def main(chosen):
     warnings.simplefilter("ignore")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/posteriors.md").read_text(), flags=re.DOTALL)
     imports = blocks[0].partition("\n\n\n")[0]
+    results = ResultFile(RESULTS, ABOUT)
     pictures = {funnel: "neck", hierarchy: "groups", process: "rates", minibatches: "buyers", latents: "latents"}
     for code, (draw, name) in zip(blocks, pictures.items(), strict=False):
         if chosen and draw.__name__ not in chosen:
             continue
         names = {}
         exec(imports, names)
-        exec(code, names)
-        print(names[name], flush=True)  # what the page says about it
+        results.results.pop(draw.__name__, None)  # measure it again
+        print(results.add((draw.__name__,), partial(said_of, code, name, names)), flush=True)
         figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
         draw(axes, names)
         figure.savefig(ROOT / f"docs/images/posterior-{draw.__name__}.png", dpi=100)
         print(f"posterior-{draw.__name__}.png", flush=True)
+
+
+def said_of(code, name, names):
+    """Run an example and return what the page says of its fit."""
+    exec(code, names)
+    fitted = names[name]
+    return {
+        "family": fitted.family,
+        "k_hat": float(fitted.k_hat),
+        "flags": list(fitted.warnings),
+        "tried": [{"family": one["family"], "k_hat": float(one["k_hat"])} for one in fitted.tried],
+    }
 
 
 def funnel(axes, names):

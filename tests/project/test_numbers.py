@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -163,9 +164,34 @@ def test_errors_of_posteriors_have_the_stored_numbers():
         assert rounds(std, results[name]["default"]["std_error"]), name
 
 
+def rounded(cells, values) -> bool:
+    """Return whether the numbers of some cells are these values, in this order, rounded."""
+    shown = NUMBER.findall(" ".join(cells).replace("−", "-"))
+    return len(shown) == len(values) and all(map(rounds, shown, values))
+
+
+def test_tasks_have_the_stored_numbers():
+    found = [
+        [float(np.mean(value)) for value in task["values"].values()] for task in stored("tasks")["results"].values()
+    ]
+    rows = [cells for _, _, *cells in table_of("docs/tasks/index.md", "| task | data | VAE |")]
+    assert len(rows) == len(found)
+    assert [row for row in rows if sum(rounded(row, values) for values in found) != 1] == []
+
+
+def test_topics_have_the_stored_numbers_and_words():
+    found, page = stored("topics"), "docs/tasks/topics.md"
+    (fit,) = found["fits"]
+    frequencies, ours = table_of(page, "| model | seed | test perplexity")
+    assert frequencies[2] == f"{found['frequencies']:.1f}"
+    assert ours[1:] == [str(fit["seed"]), f"{fit['perplexity']:.1f}", str(fit["epochs"]), f"{fit['cpu_seconds']:.0f}"]
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert all(f"\n{n}. {' '.join(words)}\n" in text for n, words in enumerate(fit["topics"][:14], start=1))
+
+
 def test_predicted_efficiencies_follow_from_the_formula():
-    """The formula and constants of the page: m P c + 2 (k - 1) a + 2 (k - 1)/k 4 P / B."""
-    m, c, a, B = 1000, 5.3e-11, 50e-6, 1e9
+    """The formula and constants of the page: m P c + 2 (k - 1) a + 2 (k - 1)/k 4 P / B; test_prose.py compares c."""
+    m, c, a, B = 1000, 5.5e-11, 50e-6, 1e9
     for name, *cells in table_of("docs/scale.md", "| parameters | 8 hosts |"):
         P = 1e6 * float(name.split()[0].replace(",", ""))
         for cell, k, cores in zip(cells, (8, 64, 1024, 8, 1024), (1, 1, 1, 16, 16), strict=True):

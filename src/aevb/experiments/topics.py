@@ -116,4 +116,5 @@ def _write(path, fits, documents):
         f"lower bound by {NUM_SAMPLES} draws of z per document, without the multinomial coefficient; "
         f"{documents.train.shape[0]} training and {documents.test.shape[0]} test documents"
     )
-    return write_numbers(path, {"title": "Topics of 20 Newsgroups", "how": how, "fits": fits})
+    about = {"title": "Topics of 20 Newsgroups", "how": how, "frequencies": frequencies_perplexity(documents)}
+    return write_numbers(path, about | {"fits": fits})
