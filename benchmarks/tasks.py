@@ -1,8 +1,9 @@
-"""Compare each task with the methods one would try first: docs/reproduction/tasks.json, the table of docs/tasks/index.md.
+"""Compare each task with the methods one would try first: docs/reproduction/tasks.json, see docs/tasks/index.md.
 
     python benchmarks/tasks.py [NAME ...] [--pictures FOLDER]    # names: see BENCHMARKS
 
-Results of other names stay in the file. All numbers are for test rows that no method has seen. Settings were chosen on held-out rows of the training set.
+Results of other names stay in the file. All numbers are for test rows that no method has seen. Settings were chosen on
+held-out rows of the training set.
 """
 
 import argparse

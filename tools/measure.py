@@ -1,4 +1,4 @@
-"""Measure numbers of the documentation that no experiment of `aevb reproduce` has; write docs/reproduction/measured.json.
+"""Measure what `aevb reproduce` does not, for the documentation; write docs/reproduction/measured.json.
 
 python tools/measure.py NAME ...    # names: the functions in MEASUREMENTS; results of others stay in the file
 

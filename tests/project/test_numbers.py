@@ -153,15 +153,15 @@ def test_variances_of_gradients_have_the_stored_numbers():
 
 
 def test_errors_of_posteriors_have_the_stored_numbers():
-    """Those of the other methods, and CPU seconds, are printed by benchmarks/posteriors.py."""
     results = stored("posteriors")["results"]
     rows = table_of("docs/posteriors.md", "| posterior | `fit_posterior`")
     compared = [(name, cell) for name, cell, *_ in rows if name in results]
     assert {name for name, _ in compared} == set(results)
     for name, cell in compared:
-        mean, std, _ = cell.split(", ")
+        mean, std, seconds = cell.split(", ")
         assert rounds(mean, results[name]["default"]["mean_error"]), name
         assert rounds(std, results[name]["default"]["std_error"]), name
+        assert rounds(seconds, results[name]["default"]["cpu_seconds"]), name
 
 
 def rounded(cells, values) -> bool:
@@ -177,6 +177,21 @@ def test_tasks_have_the_stored_numbers():
     rows = [cells for _, _, *cells in table_of("docs/tasks/index.md", "| task | data | VAE |")]
     assert len(rows) == len(found)
     assert [row for row in rows if sum(rounded(row, values) for values in found) != 1] == []
+
+
+def test_small_measurements_have_the_stored_numbers():
+    found = stored("measured")["results"]
+    for name, *cells in table_of("docs/guide.md", "| learned by |"):
+        assert rounded(cells, [found["full_vb"][name][key] for key in ("training", "held_out", "log_likelihood")])
+    methods = [value for value in found["log_likelihoods"].values() if isinstance(value, dict)]
+    for (_, number, *cells), method in zip(table_of("docs/guide.md", "| `method` | samples |"), methods, strict=True):
+        assert int(number) == method["num_samples"]
+        assert rounded(cells, [method[key] for key in ("mean", "root_mean_square", "largest")])
+    bernoulli, gaussian = (found["noisy_faces"][name] for name in ("bernoulli", "sigmoid-gaussian"))
+    kinds = ("reconstruct", "given", "estimated")
+    for level, *cells in table_of("docs/tasks/denoise.md", "| noise | noisy |"):
+        models = bernoulli[level], gaussian[level]
+        assert rounded(cells, [models[0]["noisy"], *(model[kind] for model in models for kind in kinds)])
 
 
 def test_topics_have_the_stored_numbers_and_words():
