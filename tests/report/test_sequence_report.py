@@ -1,6 +1,7 @@
 """The report of a model of sequences: its numbers, its pictures, and what it says."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,8 @@ from aevb.report.sequence_measures import (
     measure_sequences,
     ranking,
 )
+from aevb.report.sequence_pictures import _past_views, _past_words
+from aevb.report.series import plot_past_forecasts
 
 pytestmark = pytest.mark.thorough
 KINDS = {"level": "gaussian", "visits": "count", "open": "binary", "sky": "categorical"}
@@ -145,6 +148,32 @@ def test_views_show_the_data_in_their_units_and_bands_around_them(model, data):
     np.testing.assert_allclose(np.diff(view.positions), [*gaps, 1, 1, 1], rtol=1e-6)
     shown = padded_together(data.test.some(np.arange(2)))
     np.testing.assert_allclose(view.path, replicate(model.model_, shown, NUM_DRAWS)[2][1], rtol=1e-6)
+
+
+def test_forecasts_of_the_last_steps_are_shown_beside_them(model, data, tmp_path):
+    """Only the longest of the sequences are long enough; the model is not given the steps that it forecasts."""
+    num, rng = 20, np.random.default_rng(2)
+    index = pd.MultiIndex.from_product([["long"], np.arange(num)])
+    values = {"level": rng.normal(10, 2, num), "visits": rng.poisson(3, num), "open": 1, "sky": "rain"}
+    found = read_sequences(pd.concat([TEST, pd.DataFrame(values, index)]))
+    encode = model.model_.format.encode
+    long = replace(data, test=encode(found), names=tuple(found.names))
+    views = _past_views(model.model_, long)
+    (view,) = views.sequences
+    assert (view.name, view.length, len(view.later)) == ("long", 18, 2)
+    assert (view.positions[17], *view.later) == pytest.approx((0, *np.cumsum(long.test.elapsed[-1][18:])))
+    np.testing.assert_allclose(view.panels[0].observed[:, 0], values["level"][:18], rtol=1e-5)
+    np.testing.assert_allclose(view.panels[0].later[:, 0], values["level"][18:], rtol=1e-5)
+    changed = long.test.values[-1].copy()
+    changed[18:] = np.nan
+    other = replace(long, test=long.test._replace(values=[*long.test.values[:-1], changed]))
+    np.testing.assert_array_equal(
+        _past_views(model.model_, other).sequences[0].panels[0].expected, view.panels[0].expected
+    )
+    plot_past_forecasts(views).savefig(tmp_path / "forecasts.png")
+    assert _past_views(model.model_, data) is None
+    assert "did not see these sequences" in _past_words(model.model_, long)
+    assert "trained on all of these steps" in _past_words(model.model_, replace(long, is_held_out=False))
 
 
 def test_many_states_are_shown_by_their_principal_components():

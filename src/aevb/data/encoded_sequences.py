@@ -61,3 +61,13 @@ class Encoded(NamedTuple):
         covariates = None if self.covariates is None else self.covariates[numbers]
         some = Encoded(self.lengths[numbers], values, elapsed, controls, covariates)
         return some._replace(padded_to=self.padded_to)
+
+    def first(self, lengths: np.ndarray) -> "Encoded":
+        """Return the first steps of each sequence, as many as `lengths` (n,) says."""
+
+        def cut(parts):
+            return [part[:length] for part, length in zip(parts, lengths, strict=True)]
+
+        controls = None if self.controls is None else cut(self.controls)
+        cut_parts = {"values": cut(self.values), "elapsed": cut(self.elapsed), "controls": controls}
+        return self._replace(lengths=np.asarray(lengths), **cut_parts)

@@ -48,12 +48,14 @@ class Panel(NamedTuple):
         rows: What the rows of a roll are; () for a line.
         observed: (T, 1), numbers in the user's units; or (T, R), 1 for what was observed, 0 else; NaN where missing.
         expected: (T + steps, Q), quantiles; or (T + steps, R), probabilities.
+        later: What was observed after the T steps that the model knows, as `observed`; None if nothing was.
     """
 
     name: str
     rows: tuple[str, ...]
     observed: np.ndarray
     expected: np.ndarray
+    later: np.ndarray | None = None
 
 
 class View(NamedTuple):
@@ -65,6 +67,7 @@ class View(NamedTuple):
         times: (T,), when each observed step was, as text; None if this is not known.
         panels: Its columns.
         path: (T, 2), the smoothed states in the plane.
+        later: The times of steps that were observed after the T that the model knows; None if none was.
     """
 
     name: str
@@ -72,6 +75,7 @@ class View(NamedTuple):
     times: list[str] | None
     panels: list[Panel]
     path: np.ndarray
+    later: np.ndarray | None = None
 
     @property
     def length(self) -> int:
@@ -89,7 +93,9 @@ class Views(NamedTuple):
     num_hidden: int  # columns that are not shown
 
 
-def views_of(model: FittedModel, data: SequenceData, most: int, steps: int | None = None) -> Views:
+def views_of(
+    model: FittedModel, data: SequenceData, most: int, steps: int | None = None, known: np.ndarray | None = None
+) -> Views:
     """Return what is shown of the first sequences.
 
     Args:
@@ -98,8 +104,10 @@ def views_of(model: FittedModel, data: SequenceData, most: int, steps: int | Non
         most: Number of sequences.
         steps: Of the forecasts; None for a third of the median length, from 4 to 24. Models with controls, which are
             not known after the end, have none.
+        known: (most,), how many of the first steps of each sequence the model is given; None for all.
     """
-    encoded = padded_together(data.test.some(np.arange(min(most, len(data.test.lengths)))))
+    whole = padded_together(data.test.some(np.arange(min(most, len(data.test.lengths)))))
+    encoded = whole if known is None else whole.first(known)
     if steps is None:
         steps = int(np.clip(np.median(encoded.lengths) // 3, FEW_STEPS, MANY_STEPS))
     steps = 0 if encoded.controls is not None else steps
@@ -109,17 +117,28 @@ def views_of(model: FittedModel, data: SequenceData, most: int, steps: int | Non
         draws = [np.concatenate(parts, axis=1) for parts in zip(draws, later, strict=True)]
     kept = _kept_columns(model.format.columns)
     paths, axes = _in_a_plane(states, encoded)
-    used = _used_rows(model.format.columns, encoded)
+    used = _used_rows(model.format.columns, whole)
     views = []
     for number, drawn in enumerate(draws):
-        first = max(0, int(encoded.lengths[number]) - MAX_LENGTH)
-        observed = encoded.values[number][first:]
+        length = int(encoded.lengths[number])
+        first = max(0, length - MAX_LENGTH)
+        observed = whole.values[number][first:]
         panels = _panels(model.format.columns, kept, used, observed, np.asarray(drawn[:, first:], np.float64))
-        times = None if data.times is None else list(data.times[number][first:])
+        times = None if data.times is None else list(data.times[number][first:length])
         positions = _positions(encoded.elapsed[number][first:], steps)
-        views.append(View(data.names[number], positions, times, panels, paths[number][first:]))
+        view = View(data.names[number], positions, times, panels, paths[number][first:])
+        views.append(view if known is None else _divided(view, np.cumsum(whole.elapsed[number][length:])))
     numbers = [column for column in model.format.columns if column.column.family not in LABELS]
     return Views(views, axes, steps, _unit(model.format.time_unit, data.times), max(0, len(numbers) - MAX_LINES))
+
+
+def _divided(view: View, later: np.ndarray) -> View:
+    """Return a view whose panels have what was observed later, at these times, apart from what is known."""
+    panels = [
+        panel._replace(observed=panel.observed[: view.length], later=panel.observed[view.length :])
+        for panel in view.panels
+    ]
+    return view._replace(panels=panels, later=later)
 
 
 def _unit(time_unit: float | None, times) -> str:

@@ -26,6 +26,13 @@ def plot_forecasts(views: Views, most: int = 2) -> Figure:
     return _plot(views, most, "Forecasts", said, lambda view: slice(view.length, None), MAX_SHOWN)
 
 
+def plot_past_forecasts(views: Views, most: int = 2) -> Figure:
+    """Draw forecasts from a step before the end of sequences, beside what was observed after it."""
+    said = f"black: known; red: observed later; blue: median and {BANDS}, or probability, given what is known"
+    title = "Forecasts from an earlier step"
+    return _plot(views, most, title, said, lambda view: slice(view.length, None), MAX_SHOWN)
+
+
 def _plot(views: Views, most, title, subtitle, expected, before=10**9) -> Figure:
     """Draw a column of panels for each sequence; `expected` says of which steps the model's part is drawn."""
     shown = views.sequences[:most]
@@ -75,6 +82,10 @@ def _draw_line(axes: Axes, view: View, panel: Panel, steps: slice, first: int):
         marker=".",
         markersize=2 if many else 4,
     )
+    if panel.later is not None:
+        axes.plot(
+            view.later, panel.later[:, 0], color=COLOURS[1], linewidth=0.8, marker=".", markersize=2 if many else 4
+        )
     axes.yaxis.set_major_locator(MaxNLocator(4))
 
 
@@ -92,6 +103,9 @@ def _draw_roll(axes: Axes, view: View, panel: Panel, steps: slice, first: int):
     cell = min(width / (len(at) + len(shares) * bool(start)), height / len(panel.rows))
     size = float(np.clip(0.5 * cell, 1.2, 5))  # the expected probability stays visible around a mark
     axes.plot(at[when], what, "s", color=INK, markersize=size, markeredgewidth=0, linestyle="none")
+    if panel.later is not None:
+        then, rows = np.nonzero(panel.later == 1)
+        axes.plot(view.later[then], rows, "s", color=COLOURS[1], markersize=size, markeredgewidth=0, linestyle="none")
     when, what = np.nonzero(np.isnan(observed))
     axes.plot(at[when], what, "x", color=FAINT, markersize=min(size, 3), markeredgewidth=0.5, linestyle="none")
     shown = np.unique(np.linspace(0, len(panel.rows) - 1, min(len(panel.rows), 8)).astype(int))
@@ -114,6 +128,7 @@ def _time_axis(axes: Axes, view: View, unit: str, first: int | None, is_last: bo
     """Write times below the lowest panel: as in the data where they are known, else steps from the end."""
     if first is None:
         axes.axvline(0, color=FAINT, linewidth=0.6)
+    end = "end" if view.later is None else "0"
     if not is_last:
         axes.tick_params(labelbottom=False)
         return
@@ -127,8 +142,11 @@ def _time_axis(axes: Axes, view: View, unit: str, first: int | None, is_last: bo
         shown = [float(tick) for tick in whole if 0 <= tick <= start]
         axes.set_xticks([tick - start for tick in shown], [f"{tick:g}" for tick in shown])
     else:
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:+g}".replace("-", "−") if x else "end"))
-    after, known = f"{unit}s after the end", unit if unit == "step" else f"time, in {unit}s"
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:+g}".replace("-", "−") if x else end))
+    after, known = (
+        f"{unit}s after the {'end' if view.later is None else 'last known step'}",
+        unit if unit == "step" else f"time, in {unit}s",
+    )
     axes.set_xlabel(after if first is None else "time" if view.times is not None else known, fontsize=8, color=INK)
 
 
