@@ -22,12 +22,14 @@ def _views(model, data) -> Views:
     return views_of(model, data, NUM_SHOWN)
 
 
+def _has_past(data) -> bool:
+    return data.test.controls is None and bool(np.any(data.test.lengths >= FEWEST))
+
+
 @lru_cache(maxsize=1)
-def _past_views(model, data) -> Views | None:
-    """Return forecasts of the last part of sequences that are long enough, from the steps before; None without any."""
+def _past_views(model, data) -> Views:
+    """Return forecasts of the last part of sequences that are long enough, from the steps before."""
     numbers = np.flatnonzero(data.test.lengths >= FEWEST)[:PAST_SHOWN]
-    if not len(numbers) or data.test.controls is not None:
-        return None
     some = data.test.some(numbers)
     num_later = np.minimum(np.round(PAST_SHARE * some.lengths).astype(int), MAX_LATER)
     known = some.lengths - num_later
@@ -74,7 +76,7 @@ SEQUENCE_PICTURES: dict[str, Picture] = {
     "past_forecasts": Picture(
         "Forecasts and what was observed",
         _past_words,
-        lambda model, data: _past_views(model, data) is not None,
+        lambda model, data: _has_past(data),
         lambda model, data, path, seed: save(plot_past_forecasts(_past_views(model, data)), path),
     ),
     "latent_paths": Picture(

@@ -82,7 +82,7 @@ def _draw_line(axes: Axes, view: View, panel: Panel, steps: slice, first: int):
         marker=".",
         markersize=2 if many else 4,
     )
-    if panel.later is not None:
+    if view.later is not None and panel.later is not None:
         axes.plot(
             view.later, panel.later[:, 0], color=COLOURS[1], linewidth=0.8, marker=".", markersize=2 if many else 4
         )
@@ -103,7 +103,7 @@ def _draw_roll(axes: Axes, view: View, panel: Panel, steps: slice, first: int):
     cell = min(width / (len(at) + len(shares) * bool(start)), height / len(panel.rows))
     size = float(np.clip(0.5 * cell, 1.2, 5))  # the expected probability stays visible around a mark
     axes.plot(at[when], what, "s", color=INK, markersize=size, markeredgewidth=0, linestyle="none")
-    if panel.later is not None:
+    if view.later is not None and panel.later is not None:
         then, rows = np.nonzero(panel.later == 1)
         axes.plot(view.later[then], rows, "s", color=COLOURS[1], markersize=size, markeredgewidth=0, linestyle="none")
     when, what = np.nonzero(np.isnan(observed))
