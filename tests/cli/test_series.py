@@ -18,6 +18,7 @@ pytestmark = pytest.mark.thorough
 OPTIONS = ["--latent-dim", "2", "--hidden", "linear", "--max-epochs", "2", "--optimizer", "sgd"]
 OPTIONS += ["--learning-rate", "1e-4"]
 OPTIONS += ["--transition", "linear", "--recognition", "forward", "--recurrent-size", "4"]
+OPTIONS += ["--autoregressive", "states"]
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +43,7 @@ COLUMNS = ["--time", "day", "--sequence", "shop", "--column", "visits=count", "-
 @pytest.fixture(scope="module")
 def folder(series, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
-    further = ["--autoregressive", "states"]
-    assert run(["fit", str(series), *COLUMNS, "--out", str(out), *OPTIONS, *further, "--quiet"]) == 0
+    assert run(["fit", str(series), *COLUMNS, "--out", str(out), *OPTIONS, "--quiet"]) == 0
     return out / "series"
 
 

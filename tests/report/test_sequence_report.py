@@ -23,7 +23,7 @@ from aevb.report.sequence_measures import (
     measure_sequences,
     ranking,
 )
-from aevb.report.sequence_pictures import _past_views, _past_words
+from aevb.report.sequence_pictures import _has_past, _past_views, _past_words
 from aevb.report.series import plot_past_forecasts
 
 pytestmark = pytest.mark.thorough
@@ -171,7 +171,8 @@ def test_forecasts_of_the_last_steps_are_shown_beside_them(model, data, tmp_path
         _past_views(model.model_, other).sequences[0].panels[0].expected, view.panels[0].expected
     )
     plot_past_forecasts(views).savefig(tmp_path / "forecasts.png")
-    assert _past_views(model.model_, data) is None
+    assert _has_past(long)
+    assert not _has_past(data)
     assert "did not see these sequences" in _past_words(model.model_, long)
     assert "trained on all of these steps" in _past_words(model.model_, replace(long, is_held_out=False))
 
