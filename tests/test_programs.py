@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from aevb import programs
 from aevb.programs import _remove_unfinished, keep_programs
 
 NAME = "JAX_COMPILATION_CACHE_DIR"
@@ -84,6 +85,13 @@ def test_programs_whose_writing_was_interrupted_are_removed(tmp_path):
         (tmp_path / name).write_bytes(b"")
     _remove_unfinished(tmp_path)
     assert {path.name for path in tmp_path.glob("jit*")} == {"jit_a-1-cache", "jit_a-1-atime"}
+
+
+def test_programs_are_not_removed_where_jax_keeps_no_times_of_use(config, monkeypatch):
+    monkeypatch.setattr(programs, "_remove_unfinished", lambda folder: pytest.fail("removed programs"))
+    os.environ["JAX_COMPILATION_CACHE_MAX_SIZE"] = "-1"
+    keep_programs()
+    assert config.jax_compilation_cache_dir is not None
 
 
 @pytest.mark.slow

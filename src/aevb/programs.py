@@ -10,10 +10,10 @@ from pathlib import Path
 
 from aevb.files import cache_folder, why_not_writable
 
-FOLDER = "jax_compilation_cache_dir"
+FOLDER, LIMIT = "jax_compilation_cache_dir", "jax_compilation_cache_max_size"
 # JAX's settings, and what they are unless the user chooses: JAX's own values, then ours.
 SETTINGS = {
-    "jax_compilation_cache_max_size": (-1, 500_000_000),  # bytes; the programs used longest ago are deleted
+    LIMIT: (-1, 500_000_000),  # bytes; the programs used longest ago are deleted
     "jax_persistent_cache_min_compile_time_secs": (1.0, 0.02),  # what compiles faster is not kept
 }
 
@@ -32,7 +32,8 @@ def keep_programs() -> None:
         folder = cache_folder() / "programs" / _processor()
         if why_not_writable(folder):
             return  # they are compiled again
-        _remove_unfinished(folder)
+        if os.environ.get(LIMIT.upper()) != "-1":  # without a limit JAX neither notes times of use nor locks
+            _remove_unfinished(folder)
         _set(FOLDER, str(folder))
         for name, (default, value) in SETTINGS.items():
             if name.upper() not in os.environ and _setting(name) in (None, default):
@@ -53,7 +54,7 @@ def _set(name, value):
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Remove programs whose writing was interrupted: JAX would neither read nor replace them, and warn each time.
+    """Remove programs whose writing was interrupted: JAX never replaces them, and warns each time.
 
     It writes when each was used after the program itself, and holds this lock meanwhile.
     """

@@ -8,7 +8,7 @@ from matplotlib.image import imread
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.models import MatrixFormat
 from aevb.report import latent_scatter, learning_curve
-from aevb.report.learning import curve_words
+from aevb.report.learning import curve_words, limits
 from aevb.report.plots import _own_place
 
 HISTORY = [
@@ -28,6 +28,13 @@ def test_learning_curve_of_any_history(tmp_path, epochs, held_out):
     history = [{name: row[name] for name in columns} for row in HISTORY[:epochs]]
     path = learning_curve(model_of(history), tmp_path / "curve.png")
     assert imread(path).std() > 0
+
+
+def test_limits_of_axes_ignore_what_cannot_be_drawn_and_show_what_is_marked():
+    flat, spike = [-9.0] * 20, [-9.0] * 10 + [100.0] + [-9.0] * 9
+    assert limits([[-np.inf, *flat], [np.nan, *flat]]) == limits([flat, flat])
+    assert limits([[np.nan] * 3]) == limits([[0.0] * 3])
+    assert limits([flat, spike])[1] < 100 < limits([flat, spike], marks_best=True)[1]
 
 
 def test_learning_curves_have_a_panel_for_each_term(tmp_path, monkeypatch):

@@ -30,10 +30,9 @@ def simulate(prior: StatePrior, emission: Emission, u: Step, key: Array, *, mean
     first, rest = (jax.tree.map(lambda leaf, part=part: leaf[part], u) for part in (0, slice(1, None)))
     nothing = jnp.full(len(emission.step.columns), jnp.nan, u.elapsed.dtype)
     z = jnp.asarray(prior.initial(prior.reading(first, nothing).inputs).sample(key_state))
-    p = emission.after(z, nothing)
-    x = p.sample(key_value)
+    x, shown = _emitted(emission, z, nothing, key_value, mean)
     later = simulate_after(prior, emission, (z, x), rest, key_rest, mean=mean)
-    return jnp.concatenate([(p.mean if mean else x)[None], later])
+    return jnp.concatenate([shown[None], later])
 
 
 def simulate_after(
@@ -54,8 +53,14 @@ def simulate_after(
         (z, previous), (u, key) = carry, inputs
         key_state, key_value = jax.random.split(key)
         z = prior.transition(z, prior.reading(u, previous)).sample(key_state)
-        p = emission.after(z, previous)
-        x = p.sample(key_value).astype(previous.dtype)
-        return (z, x), p.mean if mean else x
+        x, shown = _emitted(emission, z, previous, key_value, mean)
+        return (z, x), shown
 
     return lax.scan(step, last, (u, jax.random.split(key, len(u.elapsed))))[1]
+
+
+def _emitted(emission, z, previous, key, mean):
+    """Return a draw of x_t, and what is shown of it: its mean, or the draw."""
+    p = emission.after(z, previous)
+    x = p.sample(key).astype(previous.dtype)
+    return x, p.mean if mean else x

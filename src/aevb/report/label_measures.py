@@ -149,7 +149,6 @@ def _classifier(model, rows, seed, reference):
     return {
         "accuracy": float(is_right.mean()),
         "accuracy_interval": list(share_interval(is_right.sum(), len(is_right))),
-        "most_frequent_label": simple["accuracy"],
         "without_inputs": simple,
         "log_loss": float(losses.mean()),
         "log_loss_std_error": _std_error(losses),

@@ -82,7 +82,7 @@ def _draw(axes: Axes, history, name):
     seen, curves = [row["samples"] for row in history], _columns(history, name)
     for _, values, colour in curves:
         axes.plot(seen, values, color=colour, linewidth=1.8, marker="o" if len(seen) == 1 else None, markersize=4)
-    axes.set_ylim(*limits([values for _, values, _ in curves]))
+    axes.set_ylim(*limits([values for _, values, _ in curves], marks_best=name == "lower_bound"))
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -90,41 +90,48 @@ def _draw(axes: Axes, history, name):
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
 
 
-def limits(curves: list[list[float]]) -> tuple[float, float]:
+def limits(curves: list[list[float]], *, marks_best: bool = False) -> tuple[float, float]:
     """Return the limits of axes that show all values, except those far from the later ones.
 
     A few first epochs, or a single spike, may lie so far away that the rest would look flat.
 
     Args:
         curves: The values of training, and those of held-out rows if there are any.
+        marks_best: Whether the highest held-out value is marked, and so has to be seen.
 
     Example:
         >>> low, high = limits([[-1e6, -50.0, -9.0, -8.0, -7.5, -7.2, -7.0, -6.9]])
         >>> round(low), round(high)
         (-12, -6)
     """
-    low, high = _range(curves)
+    low, high = _range(curves, marks_best)
     margin = max(0.08 * (high - low), 0.02 * abs(high), 1e-3)
     return low - margin, high + 2 * margin
 
 
-def _range(curves):
+def _range(curves, marks_best):
     num, every = len(curves[0]), np.concatenate(curves)
     if num < FEW:
         # The first epoch's average includes its first steps, far from everything else.
-        shown = every[1:] if len(curves) == 2 else every
+        shown = _finite(every[1:] if len(curves) == 2 else every)
         return float(shown.min()), float(shown.max())
-    marked = [values[-1] for values in curves] + [max(values) for values in curves[1:]]
-    later = np.quantile(np.concatenate([values[num // 2 :] for values in curves]), [0.05, 0.95])
+    marked = [_finite(values)[-1] for values in curves] + [_finite(values).max() for values in curves[1:] if marks_best]
+    later = np.quantile(_finite(np.concatenate([values[num // 2 :] for values in curves])), [0.05, 0.95])
     low, high = min(later[0], *marked), max(later[1], *marked)
-    reach = REACH * max(high - low, SMALLEST)
+    reach, every = REACH * max(high - low, SMALLEST), _finite(every)
     return float(max(every.min(), low - reach)), float(min(every.max(), high + reach))
+
+
+def _finite(values):
+    """Return the values that can be drawn; 0 if none can."""
+    values = np.asarray(values, float)
+    return values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
 
 
 def _mark_best(axes, history):
     """Mark the epoch whose parameters were kept; there is room above a rising curve and to its left."""
     for _, bounds, colour in _columns(history, "lower_bound")[1:]:
-        best = int(np.argmax(bounds))
+        best = int(np.nanargmax(bounds)) if np.isfinite(bounds).any() else 0
         axes.plot(history[best]["samples"], bounds[best], "o", color=colour, markersize=7, markeredgecolor="white")
         value = f"{bounds[best]:.1f}".replace("-", "−")
         name = f"● best held-out epoch: {value}"
@@ -165,7 +172,7 @@ def _outside(history):
     num_outside = num_points = 0
     for name in ("lower_bound", "log_joint", *_TERMS) if history else ():
         if curves := [values for _, values, _ in _columns(history, name)]:
-            (low, high), every = limits(curves), np.concatenate(curves)
+            (low, high), every = limits(curves, marks_best=name == "lower_bound"), np.concatenate(curves)
             num_outside += np.count_nonzero((every < low) | (every > high))
             num_points += len(every)
     if not num_outside:

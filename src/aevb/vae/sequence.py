@@ -170,6 +170,9 @@ class SequenceVAE(SequenceTasks):
     ) -> Self:
         """Continue training with one pass through a batch of sequences; call `fit` with the first batch.
 
+        There is no prior on the parameters, because the number of sequences to come is not known. An `optimizer` that
+        was set since starts anew.
+
         Args: those of `fit`.
 
         Returns:

@@ -232,7 +232,8 @@ def learn_more(
     data = TrainingSequences(model.format, _informative(encoded))
     feed = sequence_feed(arguments.replaced(validation_fraction=0), data, Keys.of(0))
     learner, state = design.start((model.generative, model.recognition), None, rate, key, num_windows(feed))
-    if jax.tree.structure(optimizer_state) == jax.tree.structure(state.optimizer_state):
+    is_same = arguments.optimizer == model.arguments.optimizer  # another one starts anew
+    if is_same and jax.tree.structure(optimizer_state) == jax.tree.structure(state.optimizer_state):
         state = state._replace(optimizer_state=optimizer_state)
     trained = train_on(learner, state, feed, key=key, max_epochs=1)
     samples = history[-1]["samples"] if history else 0
