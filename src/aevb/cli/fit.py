@@ -144,7 +144,8 @@ def fit(
         return task(Console(quiet or not is_first, json and is_first))
     if own_model is None and config is not None and "own_model" in tables.get("run", {}):
         own_model = config.parent / str(tables["run"]["own_model"])
-    own = _of_sequences(own | {"model": own_model}) if estimator_for(table) == "SequenceVAE" else own
+    if estimator_for(table) == "SequenceVAE":
+        own = _of_tables(own | {"model": own_model}, "--time and --sequence")
     chosen = _named(config, settings, given, tables.get("model", {}), estimator_for(table))
     if colour is None and "colour" not in table and chosen.get("network") in PICTURE_NETWORKS:
         own["colour"] = True
@@ -178,23 +179,21 @@ def _fit_target(table, given, own, out, name, config=None):
     """
     from aevb.cli.target import learn_target
 
-    for option in _given(own):
-        if option not in ("source", "test_fraction", "drop_columns"):
-            raise InputError(f"--{option.replace('_', '-')} cannot be combined with --target.")
-    table = table | _given(own)
+    table = table | _given(_of_tables(own, "--target"))
     if "source" not in table:
         raise InputError("Which data? Give a file, for example: aevb fit people.csv --target income")
     given = {option: value_of(value, option) for option, value in given.items()}
+    source = _named(config, settings_of, table)
     folder, command = out / _folder_name(name, table["source"], out), shlex.join(["aevb", *sys.argv[1:]])
-    return lambda console: learn_target(given, _named(config, settings_of, table), folder, command, console)
+    return lambda console: learn_target(given, source, folder, command, console)
 
 
-def _of_sequences(own):
-    """Return the settings of data that sequences have; refuse the others."""
+def _of_tables(own, with_what):
+    """Return the settings of data that sequences and tables with a target have; refuse the others."""
     allowed = ("source", "test_fraction", "drop_columns")
     for option in _given(own):
         if option not in allowed:
-            raise InputError(f"--{option.replace('_', '-')} cannot be combined with --time and --sequence.")
+            raise InputError(f"--{option.replace('_', '-')} cannot be combined with {with_what}.")
     return {option: own[option] for option in allowed}
 
 

@@ -46,16 +46,15 @@ class Panel(NamedTuple):
     Args:
         name: Of the column.
         rows: What the rows of a roll are; () for a line.
-        observed: (T, 1), numbers in the user's units; or (T, R), 1 for what was observed, 0 else; NaN where missing.
+        observed: (T + L, 1), numbers in the user's units; or (T + L, R), 1 for what was observed, 0 else; NaN where
+            missing. The model does not know the last L steps.
         expected: (T + steps, Q), quantiles; or (T + steps, R), probabilities.
-        later: What was observed after the T steps that the model knows, as `observed`; None if nothing was.
     """
 
     name: str
     rows: tuple[str, ...]
     observed: np.ndarray
     expected: np.ndarray
-    later: np.ndarray | None = None
 
 
 class View(NamedTuple):
@@ -63,11 +62,11 @@ class View(NamedTuple):
 
     Args:
         name: Of the sequence.
-        positions: (T + steps,), the time of each step, in steps or in units of the median gap; 0 for the last observed.
-        times: (T,), when each observed step was, as text; None if this is not known.
+        positions: (T + steps,), the time of each step, in steps or in units of the median gap; 0 for the last known.
+        times: (T,), when each known step was, as text; None if this is not known.
         panels: Its columns.
         path: (T, 2), the smoothed states in the plane.
-        later: The times of steps that were observed after the T that the model knows; None if none was.
+        later: (L,), the times of steps that were observed after the T that the model knows.
     """
 
     name: str
@@ -75,7 +74,7 @@ class View(NamedTuple):
     times: list[str] | None
     panels: list[Panel]
     path: np.ndarray
-    later: np.ndarray | None = None
+    later: np.ndarray
 
     @property
     def length(self) -> int:
@@ -104,7 +103,7 @@ def views_of(
         most: Number of sequences.
         steps: Of the forecasts; None for a third of the median length, from 4 to 24. Models with controls, which are
             not known after the end, have none.
-        known: (most,), how many of the first steps of each sequence the model is given; None for all.
+        known: How many of the first steps the model is given, for each of these sequences; None for all.
     """
     whole = padded_together(data.test.some(np.arange(min(most, len(data.test.lengths)))))
     encoded = whole if known is None else whole.first(known)
@@ -113,8 +112,8 @@ def views_of(
     steps = 0 if encoded.controls is not None else steps
     _, draws, states = replicate(model, encoded, NUM_DRAWS)
     if steps:
-        later = forecast(model, encoded, steps, NUM_DRAWS)
-        draws = [np.concatenate(parts, axis=1) for parts in zip(draws, later, strict=True)]
+        forecasts = forecast(model, encoded, steps, NUM_DRAWS)
+        draws = [np.concatenate(parts, axis=1) for parts in zip(draws, forecasts, strict=True)]
     kept = _kept_columns(model.format.columns)
     paths, axes = _in_a_plane(states, encoded)
     used = _used_rows(model.format.columns, whole)
@@ -126,19 +125,10 @@ def views_of(
         panels = _panels(model.format.columns, kept, used, observed, np.asarray(drawn[:, first:], np.float64))
         times = None if data.times is None else list(data.times[number][first:length])
         positions = _positions(encoded.elapsed[number][first:], steps)
-        view = View(data.names[number], positions, times, panels, paths[number][first:])
-        views.append(view if known is None else _divided(view, np.cumsum(whole.elapsed[number][length:])))
+        later = np.cumsum(whole.elapsed[number][length:])
+        views.append(View(data.names[number], positions, times, panels, paths[number][first:], later))
     numbers = [column for column in model.format.columns if column.column.family not in LABELS]
     return Views(views, axes, steps, _unit(model.format.time_unit, data.times), max(0, len(numbers) - MAX_LINES))
-
-
-def _divided(view: View, later: np.ndarray) -> View:
-    """Return a view whose panels have what was observed later, at these times, apart from what is known."""
-    panels = [
-        panel._replace(observed=panel.observed[: view.length], later=panel.observed[view.length :])
-        for panel in view.panels
-    ]
-    return view._replace(panels=panels, later=later)
 
 
 def _unit(time_unit: float | None, times) -> str:

@@ -40,11 +40,11 @@ def _past_views(model, data) -> Views:
 
 
 def _past_words(model, data):
-    said = "The model is given the steps before the line, and forecasts those after it. "
+    said = "The model is given the steps before the line, and forecasts those after it."
     if data.train is not None and data.is_held_out:
-        return f"{said}It did not see these sequences during training."
+        return f"{said} It did not see these sequences during training."
     if data.train is not None:
-        return f"{said}It was trained on all of these steps, so that forecasts of new ones are less good."
+        return f"{said} It was trained on all of these steps, so that forecasts of new ones are less good."
     return said
 
 

@@ -64,7 +64,7 @@ def _height(panel: Panel) -> float:
 def _draw_line(axes: Axes, view: View, panel: Panel, steps: slice, first: int):
     at, bands = view.positions[steps], panel.expected[steps]
     if steps.start:  # a forecast fans out from the last observation
-        last = panel.observed[-1, 0]
+        last = panel.observed[view.length - 1, 0]
         last = panel.expected[view.length - 1, len(QUANTILES) // 2] if np.isnan(last) else last
         at = np.concatenate([[0.0], at])
         bands = np.concatenate([np.full((1, len(QUANTILES)), last), bands])
@@ -72,20 +72,10 @@ def _draw_line(axes: Axes, view: View, panel: Panel, steps: slice, first: int):
         low, high = bands[:, place], bands[:, len(QUANTILES) - 1 - place]
         axes.fill_between(at, low, high, color=COLOURS[0], alpha=0.2, linewidth=0)
     axes.plot(at, bands[:, len(QUANTILES) // 2], color=COLOURS[0], linewidth=1.2)
-    observed = panel.observed[first:, 0]
-    many = len(observed) > 60
-    axes.plot(
-        view.positions[first : view.length],
-        observed,
-        color=INK,
-        linewidth=0.8,
-        marker=".",
-        markersize=2 if many else 4,
-    )
-    if view.later is not None and panel.later is not None:
-        axes.plot(
-            view.later, panel.later[:, 0], color=COLOURS[1], linewidth=0.8, marker=".", markersize=2 if many else 4
-        )
+    observed, later = panel.observed[first : view.length, 0], panel.observed[view.length :, 0]
+    style = {"linewidth": 0.8, "marker": ".", "markersize": 2 if len(observed) > 60 else 4}
+    axes.plot(view.positions[first : view.length], observed, color=INK, **style)
+    axes.plot(view.later, later, color=COLOURS[1], **style)
     axes.yaxis.set_major_locator(MaxNLocator(4))
 
 
@@ -96,16 +86,15 @@ def _draw_roll(axes: Axes, view: View, panel: Panel, steps: slice, first: int):
     start = steps.start or 0
     at = edges[start : start + len(shares) + 1]
     axes.pcolormesh(at, rows, shares.T, cmap="Blues", vmin=0, vmax=1, rasterized=True)
-    observed, at = panel.observed[first:], view.positions[first : view.length]
+    observed, at = panel.observed[first : view.length], view.positions[first : view.length]
     when, what = np.nonzero(observed == 1)
     box, points = axes.get_window_extent(), 72 / axes.figure.dpi  # per pixel
     width, height = box.width * points, box.height * points
     cell = min(width / (len(at) + len(shares) * bool(start)), height / len(panel.rows))
     size = float(np.clip(0.5 * cell, 1.2, 5))  # the expected probability stays visible around a mark
     axes.plot(at[when], what, "s", color=INK, markersize=size, markeredgewidth=0, linestyle="none")
-    if view.later is not None and panel.later is not None:
-        then, rows = np.nonzero(panel.later == 1)
-        axes.plot(view.later[then], rows, "s", color=COLOURS[1], markersize=size, markeredgewidth=0, linestyle="none")
+    then, rows = np.nonzero(panel.observed[view.length :] == 1)
+    axes.plot(view.later[then], rows, "s", color=COLOURS[1], markersize=size, markeredgewidth=0, linestyle="none")
     when, what = np.nonzero(np.isnan(observed))
     axes.plot(at[when], what, "x", color=FAINT, markersize=min(size, 3), markeredgewidth=0.5, linestyle="none")
     shown = np.unique(np.linspace(0, len(panel.rows) - 1, min(len(panel.rows), 8)).astype(int))
@@ -128,7 +117,7 @@ def _time_axis(axes: Axes, view: View, unit: str, first: int | None, is_last: bo
     """Write times below the lowest panel: as in the data where they are known, else steps from the end."""
     if first is None:
         axes.axvline(0, color=FAINT, linewidth=0.6)
-    end = "end" if view.later is None else "0"
+    end = "0" if len(view.later) else "end"
     if not is_last:
         axes.tick_params(labelbottom=False)
         return
@@ -144,7 +133,7 @@ def _time_axis(axes: Axes, view: View, unit: str, first: int | None, is_last: bo
     else:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:+g}".replace("-", "−") if x else end))
     after, known = (
-        f"{unit}s after the {'end' if view.later is None else 'last known step'}",
+        f"{unit}s after the {'last known step' if len(view.later) else 'end'}",
         unit if unit == "step" else f"time, in {unit}s",
     )
     axes.set_xlabel(after if first is None else "time" if view.times is not None else known, fontsize=8, color=INK)
