@@ -26,7 +26,7 @@ def view_of(name, shift):
     roll = Panel("sky", (HOSTILE, "rain", "snow"), seen, np.tile([0.25, 0.6, 0.15], (T + STEPS, 1)))
     times = [f"2024-01-{day + 1:02d}" for day in range(T)]
     path = np.stack([np.cos(np.arange(T)), np.sin(np.arange(T))], axis=1)
-    return View(name, np.arange(T + STEPS) - (T - 1.0), times, [line, roll], path)
+    return View(name, np.arange(T + STEPS) - (T - 1.0), times, [line, roll], path, later=np.zeros(0))
 
 
 @pytest.fixture(scope="module")
