@@ -28,8 +28,8 @@ AXE = """async () => (await axe.run(document, { resultTypes: ["violations"] })).
   .map((v) => [v.id, v.impact, v.nodes.length, v.nodes[0].html.slice(0, 120)])"""
 BY_KEYS = ("index.html", "gallery.html", "comparison.html", "api/vae.html", "search.html")
 CONTROLS = """() => {
-  const all = [...document.querySelectorAll("a[href], button, input, select, label[for], .table-wrapper, pre")];
-  const scrolls = (e) => e.matches("a, button, input, select, label:not(.overlay)") || e.scrollWidth > e.clientWidth;
+  const all = [...document.querySelectorAll("a[href], button, input, select, .table-wrapper, pre")];
+  const scrolls = (e) => e.matches("a, button, input, select") || e.scrollWidth > e.clientWidth;
   const inView = (e) => e.checkVisibility({ visibilityProperty: true }) && e.getBoundingClientRect().right > 0
     && e.getBoundingClientRect().left < innerWidth;
   window.controls = all.filter((e) => !e.disabled && e.type !== "hidden" && inView(e) && scrolls(e));
@@ -66,7 +66,7 @@ def by_keys(page) -> list[str]:
 
 def opened_by_keys(page) -> list[str]:
     """Return whether the list of pages of a narrow window is not opened by Enter, or not closed by Escape."""
-    page.locator("label.nav-overlay-icon").press("Enter")
+    page.locator("label.nav-overlay-icon button").press("Enter")
     drawer = page.locator(".sidebar-drawer")
     is_open = drawer.is_visible()
     page.keyboard.press("Escape")

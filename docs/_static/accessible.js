@@ -4,18 +4,17 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const caption of document.querySelectorAll('p.caption[role="heading"]')) caption.setAttribute("aria-level", "2");
   document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "All pages");
   document.querySelector(".toc-drawer")?.setAttribute("aria-label", "This page");
-  // The theme's switches are check boxes that are not displayed: their labels become the buttons.
+  // The theme's switches are check boxes that are not displayed: their labels get buttons.
   for (const label of document.querySelectorAll("label.nav-overlay-icon, label.toc-overlay-icon, .sidebar-tree label")) {
     const box = document.getElementById(label.htmlFor);
-    const update = () => label.setAttribute("aria-expanded", String(box.checked));
-    label.tabIndex = 0;
-    label.setAttribute("role", "button");
-    label.setAttribute("aria-label", box.getAttribute("aria-label"));
-    label.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" && event.key !== " ") return;
-      event.preventDefault();
-      label.click();
-    });
+    const button = document.createElement("button");
+    const update = () => button.setAttribute("aria-expanded", String(box.checked));
+    button.type = "button";
+    button.className = "switch";
+    button.setAttribute("aria-label", box.getAttribute("aria-label"));
+    button.append(...label.childNodes);
+    button.addEventListener("click", () => box.click());
+    label.append(button);
     box.addEventListener("change", update);
     update();
   }
