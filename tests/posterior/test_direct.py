@@ -3,6 +3,8 @@
 All seeds are fixed. Where an answer is exact up to Monte Carlo errors, the tolerance is at least five of them.
 """
 
+from unittest import mock
+
 import arviz
 import jax
 import jax.numpy as jnp
@@ -21,6 +23,7 @@ from aevb.posterior.curvature import laplace, polish
 from aevb.posterior.density import Density
 from aevb.posterior.gaussian import Gaussian, maximize, residual
 from aevb.posterior.minibatches import Minibatches
+from aevb.posterior.smoothing import Smoothed
 from aevb.posterior.start import find_start
 from aevb.posterior.weighing import resampled
 
@@ -32,6 +35,14 @@ MEAN = np.array([3.0, 5e-3])
 def gaussian_density():
     precision = np.linalg.inv(COVARIANCE)
     return Density(LogJoint(lambda v: -(v - MEAN) @ precision @ (v - MEAN) / 2), describe((2,)), None, 1)
+
+
+def test_points_whose_gradients_overflow_are_no_starts():
+    density = mock.Mock(side_effect=lambda x: (np.zeros(len(x)), np.where(np.abs(x) > 100, 1e308, 1.0)), size=1)
+    values, gradients = Smoothed(density, np.random.default_rng(0))(np.array([[0.0, 0.0], [500.0, 3.0]]))
+    assert values.tolist() == [0.0, -np.inf]
+    assert gradients[1].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(gradients[0], [1.0, 1.0])  # of s E[eps] + log s
 
 
 def test_newton_and_curvature_are_exact_for_a_gaussian():

@@ -33,14 +33,16 @@ class Smoothed:
         self._epsilon = np.concatenate([epsilon, -epsilon])
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the values (S,) and gradients (S, 2 D); minus infinity and 0 where a draw has no finite density."""
+        """Return the values (S,) and gradients (S, 2 D); minus infinity and 0 where one of them is not finite."""
         D, epsilon = self.density.size, self._epsilon
         m, log_s = points[:, :D], np.clip(points[:, D:], *LIMITS)
         s = np.exp(log_s)
         values, g = self.density((m[:, None] + s[:, None] * epsilon).reshape(-1, D))
         values, g = values.reshape(-1, NUM_DRAWS).mean(1) + log_s.sum(1), g.reshape(-1, NUM_DRAWS, D)
-        gradients = np.concatenate([g.mean(1), s * (g * epsilon).mean(1) + 1], axis=1)
-        return values, np.where(np.isfinite(values)[:, None], gradients, 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradients = np.concatenate([g.mean(1), s * (g * epsilon).mean(1) + 1], axis=1)
+        is_finite = np.isfinite(values) & np.isfinite(gradients).all(axis=1)
+        return np.where(is_finite, values, -np.inf), np.where(is_finite[:, None], gradients, 0.0)
 
 
 def smoothed_start(density: Density, rng: np.random.Generator) -> Gaussian | None:
