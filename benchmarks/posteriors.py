@@ -4,8 +4,7 @@
 
 All methods get the same log joints and run one after the other, posterior by posterior; times are CPU seconds,
 compilation included. PyMC has its own virtual environment and process; its column says so if it does not install. A row
-that exists in the output is not computed again. The output of docs/posteriors.md is
-docs/reproduction/posterior-methods.json.
+that exists in the output is not computed again.
 """
 
 import argparse

@@ -50,8 +50,8 @@ def test_labels_are_predicted_by_a_classifier(people, capsys):
     assert "income" not in said.err
     assert "  report.html    the report, with all of this" in said.out
     assert "Explore the model interactively with: aevb explore runs/people\n" in said.out
-    assert "always the most frequent label of the training rows: 0." in said.out
-    assert "always the label frequencies of the training rows: 0.6" in said.out
+    assert "predicting the most frequent label of the training rows: 0." in said.out
+    assert "predicting the label frequencies of the training rows: 0.6" in said.out
     assert json.loads((people / "runs/people/metrics.json").read_text())["estimator"] == "VAEClassifier"
     (people / "runs/people/report.html").unlink()
     assert run(["report", "runs/people", "--quiet"]) == 0

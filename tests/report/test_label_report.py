@@ -71,7 +71,7 @@ def test_the_report_of_a_classifier_of_images(tmp_path):
     shares = np.bincount(Y[:250]) / 250  # of the training rows
     assert metrics["without_inputs"]["log_loss"] == pytest.approx(-np.log(shares[Y[250:]]).mean())
     assert metrics["without_inputs"]["accuracy"] == np.mean(Y[250:] == shares.argmax())
-    assert f"always the label frequencies of the training rows: {metrics['without_inputs']['log_loss']:.2f}" in text
+    assert f"predicting the label frequencies of the training rows: {metrics['without_inputs']['log_loss']:.2f}" in text
     assert "expected calibration error" in text
     assert "Judged by training rows" not in text
     for name in ("reliability", "confusion", "samples", "learning_curve"):
@@ -188,7 +188,7 @@ def test_the_report_of_a_regressor_with_two_targets(tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     of_mean = np.sqrt(np.mean((targets[150:] - targets[:150].mean(axis=0)) ** 2, axis=0))
     np.testing.assert_allclose([target["error_of_the_mean"] for target in metrics["targets"]], of_mean, rtol=1e-5)
-    assert f"always the mean of the training rows: {of_mean[0]:.4g}" in text
+    assert f"predicting the mean of the training rows: {of_mean[0]:.4g}" in text
     assert metrics["log_prob"] == pytest.approx(model.log_prob(rows[150:], targets[150:]).mean, abs=0.05)
     assert '<a href="explorer.html">' in text
     assert (tmp_path / "quantiles.png").exists()

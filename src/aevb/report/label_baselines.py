@@ -9,9 +9,9 @@ from aevb.fitted import FittedModel, prediction
 from aevb.models import Datapoint
 
 WORDS = {  # for each number of a report: the prediction that ignores the inputs
-    "accuracy": "always the most frequent label",
-    "log_loss": "always the label frequencies",
-    "root_mean_squared_error": "always the mean",
+    "accuracy": "predicting the most frequent label",
+    "log_loss": "predicting the label frequencies",
+    "root_mean_squared_error": "predicting the mean",
 }
 
 

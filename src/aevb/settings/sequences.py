@@ -76,8 +76,8 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
     "autoregressive": Setting(
         False,
         """
-        Whether x_t depends on x_{t-1} beside z_t, on what is observed of it. It describes values that stay close to the
-        previous ones with fewer state variables. ``"states"``: the transition depends on x_{t-1} too.
+        Whether x_t depends on x_{t-1} in addition to z_t, on what is observed of it. It describes values that stay
+        close to the previous ones with fewer state variables. ``"states"``: the transition depends on x_{t-1} too.
         """,
         bool,
         choices=("states",),

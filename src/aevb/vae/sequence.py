@@ -170,8 +170,8 @@ class SequenceVAE(SequenceTasks):
     ) -> Self:
         """Continue training with one pass through a batch of sequences; call `fit` with the first batch.
 
-        There is no prior on the parameters, because the number of sequences to come is not known. An `optimizer` that
-        was set since starts anew.
+        There is no prior on the parameters, because the number of sequences to come is not known. If `optimizer` has
+        changed since the last call, its state is reset.
 
         Args: those of `fit`.
 
