@@ -19,7 +19,7 @@ def test_the_published_schedule():
 def test_likelihoods_are_measured_written_and_not_repeated(tmp_path, monkeypatch):
     files = reproduce_likelihoods("tiny", tmp_path)
     results = json.loads((tmp_path / "likelihoods.json").read_text(encoding="utf-8"))["results"]
-    monkeypatch.setattr(likelihoods, "measured", None)  # calling it would fail
+    monkeypatch.setattr(likelihoods, "measured", pytest.fail)
     assert reproduce_likelihoods("tiny", tmp_path) == files
     assert {layers: set(rows) for layers, rows in results.items()} == {
         "one layer": {"k = 1", "k = 5"},

@@ -153,8 +153,8 @@ STORED = [  # page, sentence, file, the numbers in it
     ),
     (
         "README.md",
-        "the published model has {:.2f} nats per step by importance sampling (published {:.2f}) and {:.2f} by a particle "
-        "filter, its augmented form {:.2f} and {:.2f}",
+        "the published model has {:.2f} nats per step by importance sampling (published {:.2f}) and {:.2f} by a "
+        "particle filter, its augmented form {:.2f} and {:.2f}",
         MUSIC,
         lambda r: [
             chorales(r, 0)["importance"],
