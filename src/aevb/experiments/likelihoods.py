@@ -131,9 +131,9 @@ def about(setting: Profile, seed: int) -> dict[str, Any]:
         "are drawn again in each epoch; nothing is held out",
         "schedule": "tanh, and the schedule, as published"
         if setting.minutes is None
-        else f"GELU; Adam, a cosine from 1e-3 to 0; the KL term grows in the first {WARM_UP:.0%} of the steps of k = 1; "
-        f"{setting.minutes:g} minutes of computing on one core for each row, by the time that an epoch took before; k "
-        "grows: " + "; ".join(f"{k}: {_in_words(stages)}" for k, stages in STAGES.items()),
+        else f"GELU; Adam, a cosine from 1e-3 to 0; the KL term grows in the first {WARM_UP:.0%} of the epochs with "
+        f"k = 1; {setting.minutes:g} minutes of computing on one core for each row, by the time that an epoch took "
+        "before; k grows: " + "; ".join(f"{k}: {_in_words(stages)}" for k, stages in STAGES.items()),
         "batch_size": setting.batch_size,
         "seed": seed,
         "published": {f"{words(layers)}, k = {k}": value for (layers, k), value in PUBLISHED.items()},
