@@ -28,6 +28,7 @@ from aevb.training.progress import tell
 from aevb.vae.checkpoints import checkpoints_for, notes_of
 from aevb.vae.fitting import Keys
 from aevb.vae.learning import Watch
+from aevb.vae.structure import check_structure
 
 BATCH_SIZES = 16, 64  # smallest and largest
 JUDGED_AT_ONCE, STEPS_JUDGED_AT_ONCE = 16, 16_384  # held-out sequences, and their steps
@@ -224,7 +225,12 @@ def _informative(encoded: Encoded) -> Encoded:
 def learn_more(
     model: FittedModel, arguments: Arguments, encoded: Encoded, optimizer_state: Any
 ) -> tuple[FittedModel, Trained]:
-    """Learn a batch of sequences in one pass; return the model after it, and what happened."""
+    """Learn a batch of sequences in one pass; return the model after it, and what happened.
+
+    Raises:
+        ValueError: The arguments describe another model.
+    """
+    check_structure(arguments, model.arguments)
     history = model.record.history
     rate = arguments.learning_rate or model.record.learning_rate or initial_learning_rate(arguments)
     key = jax.random.fold_in(jax.random.key(model.seed), 1 + len(history))

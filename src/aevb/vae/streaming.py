@@ -21,6 +21,7 @@ from aevb.settings import Arguments
 from aevb.training import ADAGRAD_STEP_SIZES, Trained, train
 from aevb.training.budget import AUTO, batch_size_for
 from aevb.vae.fitting import Keys, design_for, format_of
+from aevb.vae.structure import check_structure
 
 
 class Stream:
@@ -129,7 +130,12 @@ def first_model(estimator: Any, arguments: Arguments, X: np.ndarray, given: Any 
 
 
 def continued(model: FittedModel, arguments: Arguments) -> tuple[FittedModel, Design]:
-    """Return a model with the present arguments' learning rate, and its design, whose units are not needed again."""
+    """Return a model with the present arguments' learning rate, and its design, whose units are not needed again.
+
+    Raises:
+        ValueError: The arguments describe another model.
+    """
+    check_structure(arguments, model.arguments)
     if arguments.learning_rate is not None:
         model = replace(model, record=replace(model.record, learning_rate=arguments.learning_rate))
     return model, design_for(arguments, model.likelihood, None, model.format, model.latent_dim, model.given)
