@@ -15,7 +15,7 @@ from aevb.estimators import name_of
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.sequence_design import STEPS_OF_START, SequenceDesign, sized
 from aevb.fitted.sequences import log_likelihood
-from aevb.fitted.steps import initial_learning_rate
+from aevb.fitted.steps import initial_learning_rate, with_optimizer_state
 from aevb.models import TABLE
 from aevb.programs import keep_programs
 from aevb.settings import Arguments
@@ -238,9 +238,7 @@ def learn_more(
     data = TrainingSequences(model.format, _informative(encoded))
     feed = sequence_feed(arguments.replaced(validation_fraction=0), data, Keys.of(0))
     learner, state = design.start((model.generative, model.recognition), None, rate, key, num_windows(feed))
-    is_same = arguments.optimizer == model.arguments.optimizer  # another one starts anew
-    if is_same and jax.tree.structure(optimizer_state) == jax.tree.structure(state.optimizer_state):
-        state = state._replace(optimizer_state=optimizer_state)
+    state = with_optimizer_state(state, optimizer_state, model.arguments, arguments)
     trained = train_on(learner, state, feed, key=key, max_epochs=1)
     samples = history[-1]["samples"] if history else 0
     rows = [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
