@@ -237,7 +237,8 @@ def learn_more(
     design = SequenceDesign(arguments, model.format, model.latent_dim)
     data = TrainingSequences(model.format, _informative(encoded))
     feed = sequence_feed(arguments.replaced(validation_fraction=0), data, Keys.of(0))
-    learner, state = design.start((model.generative, model.recognition), None, rate, key, num_windows(feed))
+    start = (model.generative, model.recognition), None, rate, key, num_windows(feed)
+    learner, state = design.start(*start, recognition_steps=0)  # which are for a linear start only
     state = with_optimizer_state(state, optimizer_state, model.arguments, arguments)
     trained = train_on(learner, state, feed, key=key, max_epochs=1)
     samples = history[-1]["samples"] if history else 0
