@@ -1,5 +1,7 @@
 """The numbers in the report of a model of sequences, and how each was computed."""
 
+import math
+
 import numpy as np
 
 from aevb.data.sequence_format import Encoded
@@ -156,8 +158,8 @@ def bound_words(metrics: dict) -> str:
     own = metrics["log_likelihood"]
     bound = f"Training maximizes a lower bound of log p(x), here {written(own['lower_bound'], 3)}"
     if own["lower_bound"] > own["value"]:
-        errors = (own.get(name) or 0.0 for name in ("std_error_of_sampling", "lower_bound_std_error_of_sampling"))
-        if own["lower_bound"] - own["value"] > MANY_ERRORS * np.hypot(*errors):
+        errors = [own.get(name) or 0.0 for name in ("std_error_of_sampling", "lower_bound_std_error_of_sampling")]
+        if own["lower_bound"] - own["value"] > MANY_ERRORS * math.hypot(*errors):
             return f"{bound}, which is above this estimate by more than their sampling errors: the estimate is too low."
         return f"{bound}, which equals this estimate within their sampling errors."
     return f"{bound}: the looser number, lower by how far q(z|x) is from the posterior."
