@@ -30,9 +30,12 @@ def test_config_is_toml_without_none_values(tmp_path):
 
 
 def test_history_has_one_row_per_epoch(tmp_path):
-    runs.write_history(tmp_path, [{"epoch": 1, "lower_bound": -3.5}, {"epoch": 2, "lower_bound": -3.0}])
+    history = [{"epoch": 1, "lower_bound": -3.5}, {"epoch": 2, "lower_bound": -3.0, "kl_divergence": 1.0}]
+    runs.write_history(tmp_path, history)
     with open(tmp_path / "history.csv", newline="") as file:
-        assert list(csv.DictReader(file))[1] == {"epoch": "2", "lower_bound": "-3.0"}
+        rows = list(csv.DictReader(file))
+    assert rows[0] == {"epoch": "1", "lower_bound": "-3.5", "kl_divergence": ""}
+    assert rows[1] == {"epoch": "2", "lower_bound": "-3.0", "kl_divergence": "1.0"}
 
 
 def test_metrics_include_versions_and_machine(tmp_path):

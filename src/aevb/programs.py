@@ -13,7 +13,9 @@ from aevb.files import cache_folder, why_not_writable
 FOLDER, LIMIT = "jax_compilation_cache_dir", "jax_compilation_cache_max_size"
 # JAX's settings, and what they are unless the user chooses: JAX's own values, then ours.
 SETTINGS = {
-    LIMIT: (-1, 500_000_000),  # bytes; the programs used longest ago are deleted
+    # In bytes; the programs used longest ago are deleted. JAX looks at all of them before it writes another: with
+    # thousands, that takes longer than compiling a small one.
+    LIMIT: (-1, 100_000_000),
     "jax_persistent_cache_min_compile_time_secs": (1.0, 0.02),  # what compiles faster is not kept
 }
 

@@ -89,8 +89,8 @@ def read_config(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def write_history(folder: Path, history: list[dict]) -> None:
-    """Write `history.csv`, one row per epoch, or per several epochs of small data."""
-    columns = list(history[0]) if history else ["epoch"]
+    """Write `history.csv`, one row per epoch, or per several epochs of small data; it need not have every column."""
+    columns = list(dict.fromkeys(name for row in history for name in row)) or ["epoch"]
     with (
         written_whole(folder / "history.csv") as scratch,
         open(scratch, "w", newline="", encoding="utf-8") as file,

@@ -157,6 +157,7 @@ def test_months_are_continued_in_months(dates, unit, expected):
         (["--time", "day", "--posterior", "flow"], "--posterior: SequenceVAE has no such argument"),
         (["--sequence", "shop", "--time", "visits"], "step . of sequence"),
         (["--sequence", "shop", "--binarization", "static"], "--binarization cannot be combined with --time"),
+        (["--time", "day", "--autoregressive=all"], "--autoregressive: expected one of true, false, states"),
     ],
 )
 def test_what_does_not_fit_is_refused(series, tmp_path, capsys, options, words):
@@ -165,6 +166,12 @@ def test_what_does_not_fit_is_refused(series, tmp_path, capsys, options, words):
     assert run(["fit", str(series), *options, "--out", str(tmp_path)]) == 2
     assert re.search(words, capsys.readouterr().err)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [["--autoregressive"], ["--autoregressive", "states"], ["--no-autoregressive"]])
+def test_an_option_that_may_stand_alone_takes_only_its_own_words(series, tmp_path, capsys, words):
+    assert run(["fit", "--time", "date", *words, str(series), "--out", str(tmp_path)]) == 2
+    assert "there is no column 'date'" in capsys.readouterr().err
 
 
 def test_other_runs_are_not_forecast(tmp_path, capsys):

@@ -86,3 +86,10 @@ def test_what_is_refused(people, capsys, arguments, message):
     assert run(arguments) == 2
     assert message in capsys.readouterr().err
     assert not (people / "runs").exists()
+
+
+@pytest.mark.parametrize("option", [["--time", "age"], ["--sequence", "sex"], ["--column", "age=count"]])
+def test_options_of_others_are_refused_beside_a_file_with_a_target(people, capsys, option):
+    (people / "target.toml").write_text('[data]\nsource = "people.csv"\ntarget = "income"\n')
+    assert run(["fit", "--config", "target.toml", *option]) == 2
+    assert f"{option[0]} cannot be combined with --target" in capsys.readouterr().err

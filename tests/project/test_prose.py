@@ -466,7 +466,7 @@ CHOSEN = {
         "{0.01, 0.02, 0.1} in the first iterations, parameters from N(0, 0.01)",
         "more than 0.01 of the prior variance",
     ),
-    "docs/how-to.md": ("at most 500 MB",),
+    "docs/how-to.md": ("at most 100 MB",),
     "docs/paper_map.md": ("arXiv:1312.6114",),
     "docs/posteriors.md": (
         "more than 0.03 standard deviations and no standard deviation by more than 3%",

@@ -50,6 +50,23 @@ def test_learning_curves_have_a_panel_for_each_term(tmp_path, monkeypatch):
     assert [list(line.get_ydata()) for line in divergence.lines] == [[4.0, 4.0], [3.0, 3.0]]
 
 
+@pytest.mark.parametrize("num_later", [1, 8])
+def test_later_rows_may_lack_what_the_first_ones_have(tmp_path, monkeypatch, num_later):
+    """Those of `partial_fit` hold out nothing."""
+    drawn = []
+    monkeypatch.setattr("aevb.report.learning.save", lambda figure, path: drawn.append(figure) or path)
+    later = [{"epoch": k, "samples": 100 * k, "lower_bound": -20.0} for k in range(3, 3 + num_later)]
+    learning_curve(model_of([*HISTORY, *later]), tmp_path / "curve.png")
+    training, held_out = drawn[0].axes[0].lines[:2]
+    np.testing.assert_array_equal(training.get_ydata(), [-50, -25, *[-20] * num_later])
+    np.testing.assert_array_equal(held_out.get_ydata(), [-30, -24, *[np.nan] * num_later])
+    names = {text.get_text(): text.xy for text in drawn[0].axes[0].texts if hasattr(text, "xy")}
+    assert names["held out"] == (200, -24.0)
+    assert names["training"] == (100 * (2 + num_later), -20.0)
+    said = "1 of 5 points" if num_later == 1 else "The parameters of the best held-out epoch are kept."
+    assert said in curve_words(model_of([*HISTORY, *later]))
+
+
 @pytest.mark.parametrize("held_out", [True, False])
 @pytest.mark.parametrize("spike", [0, 7])
 def test_a_spike_does_not_flatten_learning_curves(tmp_path, monkeypatch, held_out, spike):

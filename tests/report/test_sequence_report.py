@@ -100,6 +100,9 @@ def test_log_p_leads_and_the_bound_is_called_looser():
     ]  # fmt: skip
     assert "here -8.400: the looser number" in bound_words({"log_likelihood": own})
     assert "the estimate is too low" in bound_words({"log_likelihood": own | {"value": -9.0}})
+    own |= {"value": -8.5, "std_error_of_sampling": 0.03, "lower_bound_std_error_of_sampling": 0.04}
+    assert "equals this estimate within their sampling errors" in bound_words({"log_likelihood": own})
+    assert "the estimate is too low" in bound_words({"log_likelihood": own | {"value": -8.6}})
 
 
 def test_the_standard_error_is_that_of_a_ratio():
@@ -117,15 +120,16 @@ def test_the_standard_error_is_that_of_a_ratio():
 def test_a_model_without_held_out_sequences_or_worse_than_none_is_warned_about():
     numbers = {
         "lower_bound": {"value": -3.0, "sequences": 2},
-        "log_likelihood": {"value": -2.9},
-        "independent_columns": {"value": -2.0},
+        "log_likelihood": {"value": -2.9, "lower_bound": -3.0, "independent_columns": -2.0},
+        "independent_columns": {"value": -2.95},  # of more steps
     }
 
-    assert not _judge(numbers | {"held_out": True, "independent_columns": {"value": -2.95}})
+    better = numbers["log_likelihood"] | {"independent_columns": -2.95}
+    assert not _judge(numbers | {"held_out": True, "log_likelihood": better, "independent_columns": {"value": -2.0}})
     found = _judge(numbers | {"held_out": False})
     assert "No sequence was held out" in found[0]
     assert "worse than independent columns and steps" in found[1]
-    (only,) = _judge(numbers | {"held_out": False, "lower_bound": {"value": -1.0, "sequences": 1}})
+    (only,) = _judge(numbers | {"held_out": False, "log_likelihood": better, "lower_bound": {"sequences": 1}})
     assert "There is one sequence" in only
 
 
@@ -170,6 +174,10 @@ def test_forecasts_of_the_last_steps_are_shown_beside_them(model, data, tmp_path
         _past_views(model.model_, other).sequences[0].panels[0].expected, view.panels[0].expected
     )
     plot_past_forecasts(views).savefig(tmp_path / "forecasts.png")
+    views = views_of(model.model_, long, 4, 9, long.test.lengths - [1, 1, 1, 2])  # each to its own end
+    for view in views.sequences:
+        assert len(view.positions) == len(view.panels[0].expected) == view.length + np.ceil(view.later[-1])
+        assert view.positions[-1] < view.later[-1] + 1
     assert _has_past(long)
     assert not _has_past(data)
     assert "did not see these sequences" in _past_words(model.model_, long)

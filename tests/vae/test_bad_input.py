@@ -4,6 +4,7 @@ Each raises a ValueError (a command: exit code 2 and one line) within a second, 
 estimated, and leaves nothing on the disk.
 """
 
+import copy
 import shutil
 from functools import cache
 from pathlib import Path
@@ -767,6 +768,13 @@ BAD_CONDITIONS = {
     "constant": (np.ones(60), "y cannot be conditioned on: 'y' is constant", "Give another y"),
     "a number": (3, "y=3: give one value for each row"),
 }
+
+
+def changed(name, **arguments):
+    """Return a call that goes on to learn a fitted model with other arguments."""
+    return lambda models: copy.copy(models[name]).set_params(**arguments).partial_fit(X, Y)
+
+
 LATER: dict[str, tuple] = {  # calls of the fitted models, by what they are given
     "classifier, a new label in a batch": (lambda m: m["classifier"].partial_fit(X[:3], [0, 1, 7]), "7 is not among"),
     "classifier, a new label to draw": (lambda m: m["classifier"].sample(2, y=7), "7 is not among the classes 0, 1, 2"),
@@ -775,6 +783,7 @@ LATER: dict[str, tuple] = {  # calls of the fitted models, by what they are give
     "classifier, no label to compare": (lambda m: m["classifier"].score(X, np.full(60, -1)), "nothing to compare"),
     "classifier, other labels": (lambda m: m["classifier"].score(X, np.full(60, "a")), "'a' is not among the classes"),
     "classifier, -1 to come": (lambda m: VAEClassifier().partial_fit(X, Y, [-1, 0, 1]), "cannot be a class"),
+    "classifier, another network": (changed("classifier", hidden=7), "hidden=7, but the model was fitted with hidden="),
     "classifier, no rows": (lambda m: m["classifier"].sample(0), "num_samples=0"),
     "classifier, other columns": (lambda m: m["classifier"].predict(X[:, :5]), "5 features"),
     "classifier, NaN": (lambda m: m["classifier"].predict(at(NAN)), "row 7, column 2 is nan"),
@@ -791,10 +800,12 @@ LATER: dict[str, tuple] = {  # calls of the fitted models, by what they are give
     "regressor, no targets": (lambda m: m["regressor"].log_prob(X, None), "Give the targets of the rows"),
     "regressor, more targets": (lambda m: m["regressor"].log_prob(X, X[:, :2]), "y has 2 targets", "learned 1"),
     "regressor, no known targets": (lambda m: m["regressor"].partial_fit(X, np.full(60, NAN)), "all targets are NaN"),
+    "regressor, another prior": (changed("regressor", conditional_prior=False), "conditional_prior=False, but the"),
     "regressor, nothing to compare": (lambda m: m["regressor"].score(X, np.full(60, NAN)), "nothing to compare"),
     "conditional, a new label": (lambda m: m["conditional"].sample(2, y=7), "7 is not among the labels"),
     "conditional, labels of another number": (lambda m: m["conditional"].sample(3, y=[0, 1]), "num_samples=3"),
     "conditional, no label": (lambda m: m["conditional"].transform(X), "this model is conditional"),
+    "conditional, another size": (changed("conditional", latent_dim=9), "latent_dim=9, but the model was fitted with"),
     "conditional, NaN": (lambda m: m["conditional"].sample(2, y=NAN), "has missing entries"),
 }  # fmt: skip
 

@@ -1,10 +1,13 @@
 """`SequenceVAE`: what a user sees. Exact answers are in tests/exact/test_sequences.py."""
 
+import jax
 import numpy as np
 import optax
 import pytest
 
 from aevb import SequenceVAE, load
+from aevb.models import split
+from aevb.vae.structure import check_structure
 
 SMALL = {"latent_dim": 2, "transition": "linear", "hidden": (), "recurrent_size": 4, "optimizer": "sgd"}
 SMALL |= {"learning_rate": 1e-4, "max_epochs": 2, "validation_fraction": 0, "progress": False}
@@ -105,6 +108,30 @@ def test_an_optimizer_that_was_set_since_starts_anew(model, tmp_path):
 
     copy.set_params(optimizer=optax.adam(optax.constant_schedule(1e-4)))
     assert steps_after_a_batch() == first
+    copy.set_params(num_samples=2, learning_rate=0.5)
+    assert steps_after_a_batch() == 2 * first
+
+
+@pytest.mark.thorough
+def test_a_model_of_sequences_keeps_what_it_consists_of(model, tmp_path):
+    copy = load(model.save(tmp_path / "model")).set_params(autoregressive=True)
+    with pytest.raises(ValueError, match=r"partial_fit: autoregressive=True, but .*=False.* or call fit"):
+        copy.partial_fit(WALKS[:10])
+    assert load(copy.save(tmp_path / "model")).score(WALKS) == model.score(WALKS)
+    copy.set_params(autoregressive=False, recurrent_size=None, latent_dim=None)  # those that it has
+    copy._check_parameters()
+    check_structure(copy._arguments(), copy.model_.arguments)
+
+
+@pytest.mark.thorough
+def test_learning_that_goes_on_moves_both_models_after_a_linear_start(monkeypatch):
+    monkeypatch.setattr("aevb.vae.sequence_fitting.is_likelier", lambda *_: False)
+    started = SequenceVAE(**SMALL | {"learning_rate": 1e-7}, linear_start=True).fit(WALKS)
+    before = jax.tree.leaves(split(started.generative_).parameters)
+    started.set_params(optimizer=optax.sgd(1.0)).partial_fit(WALKS)
+
+    after = jax.tree.leaves(split(started.generative_).parameters)
+    assert any((left != right).any() for left, right in zip(before, after, strict=True))
 
 
 @pytest.mark.thorough

@@ -713,6 +713,33 @@ def test_streaming_continues_where_fit_stopped(tmp_path):
     assert_same_arrays(again.partial_fit(BINARY), vae.partial_fit(BINARY))
 
 
+@pytest.mark.thorough
+def test_another_optimizer_starts_anew_and_the_same_one_goes_on():
+    """States of the same form: a schedule that has ended would leave a learning rate of 0."""
+    vae = small(optimizer=optax.adam(optax.linear_schedule(0.01, 0, 2)))
+
+    def steps_after_a_batch(**arguments):
+        state = vae.set_params(**arguments).partial_fit(BINARY)._optimizer_state
+        return max(int(count) for _, count in optax.tree_utils.tree_get_all_with_path(state, "count"))
+
+    first = steps_after_a_batch()
+    before = arrays(vae)
+    assert steps_after_a_batch(optimizer=optax.adam(optax.linear_schedule(0.01, 0, 4))) == first
+    assert any((left != right).any() for left, right in zip(before, arrays(vae), strict=True))
+    assert steps_after_a_batch(num_samples=2) == 2 * first
+    assert steps_after_a_batch(estimator="sgvb-a") == 3 * first
+    assert steps_after_a_batch(learning_rate=0.5) == 4 * first
+
+
+def test_a_model_that_is_saved_has_the_arguments_that_describe_it(tmp_path):
+    vae = small().fit(BINARY).set_params(hidden=(9, 9), optimizer="adam", batch_size=7)
+    with pytest.raises(ValueError, match=r"partial_fit: hidden=\(9, 9\), but the model was fitted with hidden=\(8,\)"):
+        vae.partial_fit(BINARY)
+    again = load(vae.save(tmp_path / "model"))
+    assert (again.hidden, again.optimizer, again.batch_size) == ((8,), "sgd", 7)
+    assert_same_arrays(again, vae)
+
+
 def test_partial_fit_reads_nearly_all_rows():
     vae = small(batch_size=100).partial_fit(np.resize(BINARY, (150, BINARY.shape[1])))
     assert vae.history_[-1]["samples"] == 150

@@ -13,6 +13,7 @@ import cyclopts
 from aevb import __version__
 from aevb.cli.console import Console, is_about_input
 from aevb.cli.interruptions import end_as_by_ctrl_c, silence
+from aevb.cli.options import with_values
 from aevb.programs import keep_programs
 
 app = cyclopts.App(
@@ -70,9 +71,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command; return its exit code."""
-    console = Console(as_json="--json" in (sys.argv[1:] if arguments is None else arguments))
+    arguments = sys.argv[1:] if arguments is None else arguments
+    console = Console(as_json="--json" in arguments)
     try:
-        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        app(with_values(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except cyclopts.CycloptsError as error:
         return _refuse(error, console)
     except KeyboardInterrupt:

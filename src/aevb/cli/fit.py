@@ -119,29 +119,29 @@ def fit(
         "polarity": polarity,
         "drop_missing": drop_missing,
     }
-    if target is not None:
-        own |= {"time": time, "sequence": sequence, "model": own_model, "column": column}
-        task = _fit_target({"target": target}, given, {**own, "config": config, "resume": resume}, out, name)
+    others = {"time": time, "sequence": sequence, "column": column, "model": own_model}
+
+    def started():
         is_first = launch.start(shard_parameters)
-        return task(Console(quiet or not is_first, json and is_first))
+        return Console(quiet or not is_first, json and is_first)
+
+    if target is not None:
+        refused = own | others | {"config": config, "resume": resume}
+        return _fit_target({"target": target}, given, refused, out, name)(started())
     if given.get("conditional"):
         raise InputError("--conditional: y cannot be given here. In Python: VAE(conditional=True).fit(X, y).")
     if resume is not None:
-        others = {"time": time, "sequence": sequence, "column": column, "config": config, "name": name}
-        others |= {"model": own_model}
-        _check_alone({**own, **others, **given, "max_epochs": None})
+        _check_alone({**own, **others, "config": config, "name": name, **given, "max_epochs": None})
         config = config_of(resume)
     tables = read_config(config) if config else {}
-    table = tables.get("data", {}) | _given({"time": time, "sequence": sequence})
-    if estimator_for(table) == "target":
+    stored = tables.get("data", {})
+    if estimator_for(stored) == "target":
         if resume is not None:
             raise InputError(
                 f"--resume {resume}: a run with --target has no checkpoints. Train it again, in a new folder."
             )
-        given = tables.get("model", {}) | given
-        task = _fit_target(table, given, {**own, "model": own_model, "column": column}, out, name, config)
-        is_first = launch.start(shard_parameters)
-        return task(Console(quiet or not is_first, json and is_first))
+        return _fit_target(stored, tables.get("model", {}) | given, own | others, out, name, config)(started())
+    table = stored | _given({"time": time, "sequence": sequence})
     if own_model is None and config is not None and "own_model" in tables.get("run", {}):
         own_model = config.parent / str(tables["run"]["own_model"])
     if estimator_for(table) == "SequenceVAE":
@@ -160,10 +160,8 @@ def fit(
     every = None if checkpoint_every == "never" else checkpoint_every
     if every is not None:
         check_parameter("checkpoint_every", every, kind=float, low=0)
-    is_first = launch.start(shard_parameters)
-    console = Console(quiet or not is_first, json and is_first)
     options = {"keeping": Keeping(every, resume is not None), "own_model": own_model}
-    raise SystemExit(learn(chosen, source, folder, command, console, **options))
+    raise SystemExit(learn(chosen, source, folder, command, started(), **options))
 
 
 def _fit_target(table, given, own, out, name, config=None):

@@ -1,6 +1,7 @@
 """The options of `aevb fit`: the arguments of the estimators that can be given as text, under the same names."""
 
 from dataclasses import field, make_dataclass
+from functools import partial
 from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
@@ -36,6 +37,8 @@ def model_options():
         )
         if setting.kind is int:
             parameter = Parameter.combine(parameter, Parameter(converter=_whole))
+        if _may_stand_alone(setting):
+            parameter = Parameter.combine(parameter, Parameter(converter=partial(_switch, setting.choices)))
         if setting.several:
             several = Parameter(consume_multiple=True, negative_iterable=())
             if setting.kind is int:
@@ -45,6 +48,27 @@ def model_options():
     options = make_dataclass("ModelOptions", fields)
     options.__module__ = __name__  # otherwise Cyclopts treats it as a builtin class
     return options
+
+
+def with_values(arguments: list[str]) -> list[str]:
+    """Return a command line in which options that may stand alone have values; Cyclopts would take any next word.
+
+    Example:
+        >>> with_values(["fit", "--autoregressive", "s.csv"]), with_values(["fit", "--autoregressive", "states"])
+        (['fit', '--autoregressive=true', 's.csv'], ['fit', '--autoregressive=states'])
+    """
+    choices = {f"--{name}": setting.choices for name, setting in SEQUENCE_OPTIONS.items() if _may_stand_alone(setting)}
+    found: list[str] = []
+    for argument in arguments:
+        if found and argument in choices.get(found[-1], ()):
+            found[-1] = f"{found[-1]}={argument}"
+        else:
+            found.append(argument)
+    return [f"{argument}=true" if argument in choices else argument for argument in found]
+
+
+def _may_stand_alone(setting):
+    return setting.kind is bool and bool(setting.choices)
 
 
 def _further():
@@ -93,6 +117,14 @@ def _whole(_, tokens):
         return tokens[0].value
 
 
+def _switch(choices, _, tokens):
+    """Return True, False, or one of the choices."""
+    known = {"true": True, "false": False, **{choice: choice for choice in choices}}
+    if tokens[0].value not in known:
+        raise ValueError(f"expected one of {', '.join(known)}; without a value it is true.")
+    return known[tokens[0].value]
+
+
 def _wholes(_, tokens):
     return tuple(_whole(_, [token]) for token in tokens)
 
@@ -112,7 +144,7 @@ def value_of(value, name: str):
 def _type(setting):
     if setting.several:
         return tuple[int, ...] if setting.kind is int else tuple[str, ...]
-    if setting.kind is bool and setting.choices:
+    if _may_stand_alone(setting):
         return bool | Literal[setting.choices]
     return setting.kind if setting.kind in (bool, str) else setting.kind | str  # numbers may be "none"
 

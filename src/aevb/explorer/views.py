@@ -3,6 +3,7 @@
 All of it is computed from draws: at observed steps of p(x_t|z_t) with z from q(z|x), after the end of forecasts.
 """
 
+import math
 import re
 from typing import NamedTuple
 
@@ -87,7 +88,7 @@ class Views(NamedTuple):
 
     sequences: list[View]
     axes: tuple[str, str]  # of the plane
-    steps: int  # of the forecasts
+    steps: int  # of the longest forecast
     unit: str  # of times: "step" if they are regular, otherwise the typical time between two steps, such as "month"
     num_hidden: int  # columns that are not shown
 
@@ -103,7 +104,8 @@ def views_of(
         most: Number of sequences.
         steps: Of the forecasts; None for a third of the median length, from 4 to 24. Models with controls, which are
             not known after the end, have none.
-        known: How many of the first steps the model is given, for each of these sequences; None for all.
+        known: How many of the first steps the model is given, for each of these sequences; None for all. Forecasts then
+            end with what was observed later.
     """
     whole = padded_together(data.test.some(np.arange(min(most, len(data.test.lengths)))))
     encoded = whole if known is None else whole.first(known)
@@ -121,11 +123,12 @@ def views_of(
     for number, drawn in enumerate(draws):
         length = int(encoded.lengths[number])
         first = max(0, length - MAX_LENGTH)
-        observed = whole.values[number][first:]
-        panels = _panels(model.format.columns, kept, used, observed, np.asarray(drawn[:, first:], np.float64))
+        observed, later = whole.values[number][first:], np.cumsum(whole.elapsed[number][length:])
+        num_later = steps if known is None else min(steps, math.ceil(later.max(initial=0)))
+        drawn = np.asarray(drawn[:, first : length + num_later], np.float64)
+        panels = _panels(model.format.columns, kept, used, observed, drawn)
         times = None if data.times is None else list(data.times[number][first:length])
-        positions = _positions(encoded.elapsed[number][first:], steps)
-        later = np.cumsum(whole.elapsed[number][length:])
+        positions = _positions(encoded.elapsed[number][first:], num_later)
         views.append(View(data.names[number], positions, times, panels, paths[number][first:], later))
     numbers = [column for column in model.format.columns if column.column.family not in LABELS]
     return Views(views, axes, steps, _unit(model.format.time_unit, data.times), max(0, len(numbers) - MAX_LINES))

@@ -70,9 +70,9 @@ def _trimmed(parts, lengths):
 # ---- bounds and likelihoods ------------------------------------------------------------------------------------------
 
 
-def lower_bound_terms(model: FittedModel, encoded: Any, num_samples: int) -> Terms:
+def lower_bound_terms(model: FittedModel, encoded: Any, num_samples: int, random_state: Any = None) -> Terms:
     """Return the bound of each sequence and its two terms, (n,), in nats: of the whole sequence, not per step."""
-    parts = over_sequences(terms_of_row(model.bound, num_samples), model, encoded, model.key())
+    parts = over_sequences(terms_of_row(model.bound, num_samples), model, encoded, model.key(random_state))
     return jax.tree.map(lambda *values: np.array(values), *parts)
 
 

@@ -1,9 +1,14 @@
 """What the arguments say about the steps of a run: the optimizer, its learning rate, and the average of parameters."""
 
+from typing import Any
+
+import jax
+import numpy as np
 import optax
 
 from aevb.learners import OPTIMIZERS, adagrad
 from aevb.learners.optimizers import DEFAULT_LEARNING_RATES
+from aevb.learners.protocol import LearnerState
 from aevb.settings import Arguments
 from aevb.training.budget import AUTO
 
@@ -40,3 +45,22 @@ def optimizer_of(arguments: Arguments) -> optax.GradientTransformation:
     if arguments.forgetting:
         return adagrad(forgetting=float(arguments.forgetting))
     return OPTIMIZERS[arguments.optimizer] if isinstance(arguments.optimizer, str) else arguments.optimizer
+
+
+def with_optimizer_state(state: LearnerState, earlier: Any, before: Arguments, now: Arguments) -> LearnerState:
+    """Return the state with the optimizer's earlier one, where training goes on with the same optimizer.
+
+    Another optimizer starts anew, also one whose state has the same form: its schedule begins.
+
+    Args:
+        state: The state of a learner that starts.
+        earlier: The optimizer's state so far; None for none.
+        before: The arguments of the estimator so far.
+        now: Its present arguments.
+    """
+    is_same = before.optimizer == now.optimizer and _forms(earlier) == _forms(state.optimizer_state)
+    return state._replace(optimizer_state=earlier) if is_same else state
+
+
+def _forms(tree):
+    return jax.tree.structure(tree), [np.shape(leaf) for leaf in jax.tree.leaves(tree)]

@@ -34,7 +34,7 @@ def learning_curve(vae: Any, path: str | Path | None, datapoint: str = "row") ->
     """
     model = fitted_model(vae)
     history = model.record.history
-    column = "lower_bound" if "lower_bound" in history[0] else "log_joint"  # of Monte Carlo EM, which has no bound
+    column = "lower_bound" if _columns(history, "lower_bound") else "log_joint"  # of Monte Carlo EM, which has no bound
     terms = [name for name in _TERMS if _columns(history, name)]
     below = 2.55 if terms else 0.0
     figure = new_figure(7.2, 4.6 + below)
@@ -68,12 +68,15 @@ def _title(model, column):
 
 
 def _columns(history, name):
-    """Return the columns of the history that are curves of this quantity: name, values, colour."""
+    """Return the columns of the history that are curves of this quantity: name, values, colour.
+
+    A row may lack some, as those of `partial_fit` do, which holds out nothing; the value is then NaN.
+    """
     columns = {curve: (prefix + name, colour) for curve, (prefix, colour) in _CURVES.items()}
     return [
-        (curve, [row[column] for row in history], colour)
+        (curve, [row.get(column, np.nan) for row in history], colour)
         for curve, (column, colour) in columns.items()
-        if column in history[0]
+        if any(column in row for row in history)
     ]
 
 
@@ -141,15 +144,22 @@ def _mark_best(axes, history):
 def _name_ends(axes, history, column):
     """Write each curve's name at its end, without overlaps."""
     points_per_pixel = 72 / axes.figure.dpi
-    x, last = history[-1]["samples"], np.inf
-    names = {} if column == "lower_bound" else {"training": "at samples"}
-    for name, values, colour in sorted(_columns(history, column), key=lambda curve: -curve[1][-1]):
-        height = axes.transData.transform((x, values[-1]))[1] * points_per_pixel
+    last, names = np.inf, {} if column == "lower_bound" else {"training": "at samples"}
+    ends = [(name, *_end(history, values), colour) for name, values, colour in _columns(history, column)]
+    for name, x, y, colour in sorted(ends, key=lambda end: -end[2]):
+        height = axes.transData.transform((x, y))[1] * points_per_pixel
         place = min(height, last - 13)
         last = place
         style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
         style |= {"xytext": (9, place - height), "color": colour, "fontsize": 10}
-        axes.annotate(names.get(name, name), (x, values[-1]), **style)
+        axes.annotate(names.get(name, name), (x, y), **style)
+
+
+def _end(history, values):
+    """Return the last point of a curve, (samples, value)."""
+    known = np.flatnonzero(np.isfinite(values))
+    place = int(known[-1]) if len(known) else -1
+    return history[place]["samples"], values[place]
 
 
 def curve_words(model: FittedModel) -> str:
@@ -174,7 +184,7 @@ def _outside(history):
         if curves := [values for _, values, _ in _columns(history, name)]:
             (low, high), every = limits(curves, marks_best=name == "lower_bound"), np.concatenate(curves)
             num_outside += np.count_nonzero((every < low) | (every > high))
-            num_points += len(every)
+            num_points += np.count_nonzero(~np.isnan(every))
     if not num_outside:
         return ""
     lie = "lies" if num_outside == 1 else "lie"

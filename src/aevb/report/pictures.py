@@ -135,7 +135,7 @@ def _learning_words(model, run_data):
             "which this model was trained to maximize. It is tighter than the lower bound in the table above, so the "
             "two differ; it has no separate terms." + overfitting
         )
-    shown = terms * ("reconstruction" in model.record.history[0])
+    shown = terms * any("reconstruction" in row for row in model.record.history)
     return f"The lower bound during training{shown}.{_level_words(model)}" + overfitting
 
 

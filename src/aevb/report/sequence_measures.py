@@ -1,5 +1,7 @@
 """The numbers in the report of a model of sequences, and how each was computed."""
 
+import math
+
 import numpy as np
 
 from aevb.data.sequence_format import Encoded
@@ -14,6 +16,7 @@ NUM_SAMPLES = 10  # L of the bounds
 LIKELIHOOD_SAMPLES = 500
 MAX_STEPS = 20_000  # of the sequences whose bound is estimated
 LIKELIHOOD_STEPS = 4_000
+MANY_ERRORS = 3  # standard errors, beyond which estimates differ
 UNIT = "nats per step"
 SUM, MEAN = "sum of all values / sum of all lengths", "mean of each sequence's value per step"
 
@@ -95,15 +98,21 @@ def _log_likelihood(model, test, bounds, alone):
         "method": estimate.method,
         "estimator": f"{estimate.method}, {estimate.effort}",
         "lower_bound": float(bounds[:num].sum() / steps),
+        "lower_bound_std_error_of_sampling": _bound_error(model, some, bounds[:num]) / steps,
         "independent_columns": float(alone[:num].sum() / steps),
         "warnings": list(estimate.warnings),
     }
 
 
+def _bound_error(model, encoded, bounds):
+    """Return the standard error of the sum of bounds, (n,), from their draws: by those of another seed."""
+    others = lower_bound_terms(model, encoded, NUM_SAMPLES, random_state=model.seed + 1).lower_bound
+    return float(np.sqrt(np.sum((others - bounds) ** 2) / 2))
+
+
 def _judge(metrics):
-    found = []
-    own, alone = metrics["log_likelihood"]["value"], metrics["independent_columns"]["value"]
-    own = max(own, metrics["lower_bound"]["value"])
+    found, like_for_like = [], metrics["log_likelihood"]  # of the same steps, which may be fewer than those above
+    own, alone = max(like_for_like["value"], like_for_like["lower_bound"]), like_for_like["independent_columns"]
     if not metrics["held_out"] and metrics["lower_bound"]["sequences"] == 1:
         found.append(
             "There is one sequence, and the model was trained on all of it, so these numbers are too good. To judge "
@@ -149,5 +158,8 @@ def bound_words(metrics: dict) -> str:
     own = metrics["log_likelihood"]
     bound = f"Training maximizes a lower bound of log p(x), here {written(own['lower_bound'], 3)}"
     if own["lower_bound"] > own["value"]:
-        return f"{bound}, which is above this estimate: the estimate is too low."
+        errors = [own.get(name) or 0.0 for name in ("std_error_of_sampling", "lower_bound_std_error_of_sampling")]
+        if own["lower_bound"] - own["value"] > MANY_ERRORS * math.hypot(*errors):
+            return f"{bound}, which is above this estimate by more than their sampling errors: the estimate is too low."
+        return f"{bound}, which equals this estimate within their sampling errors."
     return f"{bound}: the looser number, lower by how far q(z|x) is from the posterior."

@@ -5,7 +5,7 @@ This is their only description: the constructor's checks, the options of `aevb f
 """
 
 from aevb.settings.arguments import Arguments
-from aevb.settings.labels import CLASSIFIER_SETTINGS, ESTIMATOR_SETTINGS, REGRESSOR_SETTINGS
+from aevb.settings.labels import CLASSIFIER_SETTINGS, ESTIMATOR_SETTINGS, REGRESSOR_SETTINGS, STRUCTURE
 from aevb.settings.sequences import SEQUENCE_SETTINGS
 from aevb.settings.setting import Setting, with_arguments
 from aevb.settings.table import MAX_WIDTH, OWN_PARTS, SETTINGS
@@ -18,6 +18,7 @@ __all__ = [
     "REGRESSOR_SETTINGS",
     "SEQUENCE_SETTINGS",
     "SETTINGS",
+    "STRUCTURE",
     "Arguments",
     "Setting",
     "with_arguments",

@@ -29,6 +29,7 @@ REGRESSOR_SETTINGS: dict[str, Setting] = {
         int,
         low=1,
         largest=SETTINGS["latent_dim"].largest,
+        is_structural=True,
     ),
     "likelihood": Setting(
         "student-t",
@@ -38,6 +39,7 @@ REGRESSOR_SETTINGS: dict[str, Setting] = {
         ``"auto"`` chooses from their values. The distribution of y given x is a mixture of these over z.
         """,
         choices=("auto", "student-t", "gaussian"),
+        is_structural=True,
     ),
     "conditional_prior": Setting(
         True,
@@ -45,6 +47,7 @@ REGRESSOR_SETTINGS: dict[str, Setting] = {
         Whether z depends on x: a Gaussian p(z|x) by a network with the `hidden` layers. Otherwise p(z) = N(0, I).
         """,
         bool,
+        is_structural=True,
     ),
     "hidden": replace(
         SETTINGS["hidden"],
@@ -83,6 +86,7 @@ CLASSIFIER_SETTINGS: dict[str, Setting] = {
         means of its z, learned from the rows with labels. ``"m1+m2"``: M2 of draws of the z of a `VAE`.
         """,
         choices=("m1", "m2", "m1+m2"),
+        is_structural=True,
     ),
     "features": Setting(
         None,
@@ -100,6 +104,7 @@ CLASSIFIER_SETTINGS: dict[str, Setting] = {
         p(y): ``"uniform"``, or ``"observed"`` for the shares of the classes among the rows with labels.
         """,
         choices=("uniform", "observed"),
+        is_structural=True,
     ),
     "classifier_weight": Setting(
         0.1,
@@ -151,4 +156,11 @@ ESTIMATOR_SETTINGS = {
     "VAERegressor": REGRESSOR_SETTINGS,
     "VAEClassifier": CLASSIFIER_SETTINGS,
     "SequenceVAE": SEQUENCE_SETTINGS,
+}
+# The settings that say what a model consists of; those of the same name mean the same for all estimators.
+STRUCTURE = {
+    name: setting
+    for settings in ESTIMATOR_SETTINGS.values()
+    for name, setting in settings.items()
+    if setting.is_structural
 }

@@ -12,6 +12,7 @@ LEARNING: dict[str, Setting] = {
         that need q(z|x) use Hybrid Monte Carlo or are unavailable.
         """,
         registry="aevb.learners:LEARNERS",
+        is_structural=True,
     ),
     "estimator": Setting(
         "auto",

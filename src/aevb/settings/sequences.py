@@ -22,6 +22,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         int,
         low=1,
         largest=SETTINGS["latent_dim"].largest,
+        is_structural=True,
     ),
     "likelihood": Setting(
         "auto",
@@ -30,6 +31,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         columns or by their names; ``"auto"`` chooses from their values.
         """,
         choices=("auto", "gaussian", "bernoulli"),
+        is_structural=True,
     ),
     "transition": Setting(
         None,
@@ -39,6 +41,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         gated, or linear if fewer than 2,000 values are observed.
         """,
         registry="aevb.models:TRANSITIONS",
+        is_structural=True,
     ),
     "recognition": Setting(
         "smoother",
@@ -48,6 +51,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         or ``"mean-field"``, independent states given all observations.
         """,
         registry="aevb.models:RECOGNITIONS",
+        is_structural=True,
     ),
     "network": Setting(
         "gru",
@@ -55,6 +59,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         The network over the observations: ``"gru"``, recurrent, or ``"tcn"``, a temporal convolution over 81 steps.
         """,
         registry="aevb.networks:SEQUENCE_NETWORKS",
+        is_structural=True,
     ),
     "recurrent_size": Setting(
         None,
@@ -62,6 +67,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         int,
         low=1,
         largest=SETTINGS["latent_dim"].largest,
+        is_structural=True,
     ),
     "hidden": replace(
         SETTINGS["hidden"],
@@ -81,6 +87,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         """,
         bool,
         choices=("states",),
+        is_structural=True,
     ),
     "dropout": Setting(
         0.0,
@@ -101,6 +108,7 @@ SEQUENCE_SETTINGS: dict[str, Setting] = {
         and hidden layers at least twice as wide as the state; otherwise it has no effect.
         """,
         bool,
+        is_structural=True,
     ),
     "estimator": Setting("sgvb-b", "The bound that is learned from.", choices=("sgvb-b", "sgvb-a", "importance")),
     "num_samples": replace(SETTINGS["num_samples"], help="L, draws of all states per sequence and step of training."),

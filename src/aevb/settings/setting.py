@@ -25,6 +25,7 @@ class Setting:
         above: Exclusive lower limit.
         largest: An upper limit that is only mentioned when it is exceeded.
         several: Whether a sequence of values is allowed.
+        is_structural: Whether it says what the model consists of, which training that goes on cannot change.
     """
 
     default: Any
@@ -37,6 +38,7 @@ class Setting:
     above: float | None = None
     largest: float | None = None
     several: bool = False
+    is_structural: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "help", " ".join(self.help.split()))

@@ -26,6 +26,7 @@ SETTINGS: dict[str, Setting] = {
         low=1,
         largest=MAX_WIDTH,
         several=True,
+        is_structural=True,
     ),
     "hierarchy": Setting(
         "ladder",
@@ -35,6 +36,7 @@ SETTINGS: dict[str, Setting] = {
         level is drawn given the one below it.
         """,
         registry="aevb.models:HIERARCHIES",
+        is_structural=True,
     ),
     "likelihood": Setting(
         "auto",
@@ -56,6 +58,7 @@ SETTINGS: dict[str, Setting] = {
         """,
         choices=("auto",),
         registry="aevb.models:NAMED_LIKELIHOODS",
+        is_structural=True,
     ),
     "missing": Setting(
         "ignored",
@@ -67,6 +70,7 @@ SETTINGS: dict[str, Setting] = {
         `sample` returns missing entries as the data have them, and `impute` uses what their absence says.
         """,
         choices=("ignored", "modeled"),
+        is_structural=True,
     ),
     "conditional": Setting(
         False,
@@ -76,6 +80,7 @@ SETTINGS: dict[str, Setting] = {
         `transform`, `posterior`, `reconstruct`, `score`, `log_likelihood` and `sample` then need y too.
         """,
         bool,
+        is_structural=True,
     ),
     "hidden": Setting(
         None,
@@ -91,6 +96,7 @@ SETTINGS: dict[str, Setting] = {
         low=1,
         largest=MAX_WIDTH,
         several=True,
+        is_structural=True,
     ),
     "network": Setting(
         "mlp",
@@ -99,6 +105,7 @@ SETTINGS: dict[str, Setting] = {
         each of several resolutions, or ``"resnet"``, the same with residual blocks.
         """,
         registry="aevb.networks:NETWORKS",
+        is_structural=True,
     ),
     "image_shape": Setting(
         None,
@@ -110,6 +117,7 @@ SETTINGS: dict[str, Setting] = {
         low=1,
         largest=MAX_WIDTH,
         several=True,
+        is_structural=True,
     ),
     "augment": Setting(
         None,
@@ -127,6 +135,7 @@ SETTINGS: dict[str, Setting] = {
         Activation of the hidden layers: ``"tanh"`` (the paper's), ``"relu"``, ``"gelu"``, ``"silu"``, ...
         """,
         registry="aevb.networks:ACTIVATIONS",
+        is_structural=True,
     ),
     "posterior": Setting(
         "gaussian",
@@ -138,6 +147,7 @@ SETTINGS: dict[str, Setting] = {
         z on the simplex.
         """,
         registry="aevb.models:POSTERIORS",
+        is_structural=True,
     ),
     "amortized": Setting(
         True,
@@ -147,6 +157,7 @@ SETTINGS: dict[str, Setting] = {
         ascent on its bound; nothing is held out, and training runs for `max_epochs`.
         """,
         bool,
+        is_structural=True,
     ),
     **LEARNING,
     "prior": Setting(
@@ -161,6 +172,7 @@ SETTINGS: dict[str, Setting] = {
         """,
         choices=(None,),
         registry="aevb.models:PRIOR_NAMES",
+        is_structural=True,
     ),
     "encoder": Setting(
         None,
@@ -168,6 +180,7 @@ SETTINGS: dict[str, Setting] = {
         Your own network for q(z|x): an Equinox module that maps one datapoint to a NumPyro distribution.
         """,
         kind=None,
+        is_structural=True,
     ),
     "decoder": Setting(
         None,
@@ -175,6 +188,7 @@ SETTINGS: dict[str, Setting] = {
         Your own network for p(x|z): an Equinox module that maps one z to a NumPyro distribution.
         """,
         kind=None,
+        is_structural=True,
     ),
     "random_state": Setting(0, "As in scikit-learn, but 0 by default: the same data give the same model.", int),
     "progress": Setting(

@@ -25,6 +25,7 @@ from aevb.settings import Arguments
 from aevb.tasks import rows_with_holes
 from aevb.tasks.conditional import NUM_MODELS, sampling_options
 from aevb.vae.conventions import SilentCopies, as_output
+from aevb.vae.structure import saved_arguments
 
 
 def _fact(path: str) -> Any:
@@ -185,7 +186,8 @@ class ModelEstimator(SilentCopies, BaseEstimator):
         """Write the model to a folder, as safetensors and JSON; :func:`aevb.load` reads it back."""
         check_is_fitted(self)
         folder = check_path("folder", folder)
-        model = replace(self.model_, arguments=self._arguments())  # which may have been changed since the fit
+        arguments = saved_arguments(self._arguments(), self.model_.arguments)  # may have been changed since the fit
+        model = replace(self.model_, arguments=arguments)
         return save_model(model, folder, optimizer_state=self._optimizer_state, estimator=type(self).__name__)
 
     def _repr_html_(self):

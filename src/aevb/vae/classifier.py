@@ -178,29 +178,29 @@ class VAEClassifier(ClassifierMixin, ModelEstimator):
             raise ValueError("classes: give all classes at the first call of partial_fit.")
         known = read_classes(classes) if is_first else self.classes_
         with unchanged_on_error(self):
+            arguments = self._arguments()
             if is_first:
-                X = flat_images(self, X, reset=True)
-                check_first_batch(X, self._arguments())
+                X, begun = flat_images(self, X, reset=True), None
+                check_first_batch(X, arguments)
                 X = read_matrix(self, X, reset=True)
             else:
-                X = self._check_new_data(X)
+                X, begun = self._check_new_data(X), continued(self.model_, arguments)
             _, places = read_labels(y, num_rows(X), known)
-            rows, features, arguments = X, None, self._arguments()
-            if self.model == "m1+m2":
-                features, rows = learn_features(self, X)
-                arguments = arguments.replaced(likelihood="gaussian")
-            if is_first:
+            features, rows = learn_features(self, X) if self.model == "m1+m2" else (None, X)
+            if begun is None:
                 format = label_format(np.arange(len(known), dtype=float), known)
-                model, design = first_model(self, arguments, read_matrix(self, rows, reset=True), format)
+                of_rows = arguments if features is None else arguments.replaced(likelihood="gaussian")
+                begun = first_model(self, of_rows, read_matrix(self, rows, reset=True), format)
             else:
                 check_batch(self.model_, rows)
-                model, design = continued(self.model_, arguments)
+            model, design = begun
             design = design.weighting_labels(batch_weights(places, len(known), self.classifier_weight))
             stream, before = getattr(self, "_stream", Stream()), getattr(self, "_optimizer_state", None)
             rows = Datapoint(rows, given=places[:, None])
             model, stream, trained = learn_batch(stream, design, model, rows, before)
             if features is not None:
-                model, self.features_ = replace(model, features=features.model_), features
+                model = replace(model, features=features.model_, arguments=arguments)
+                self.features_ = features
                 self._set_columns_of(model)
         self._keep(model, trained.state.optimizer_state, stream)
         return self

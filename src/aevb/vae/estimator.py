@@ -225,7 +225,8 @@ class VAE(CodingMethods, TaskMethods, TopicMethods):
         The first call of an unfitted model initializes it, with this batch's units. A stream has no known N, so the
         prior on the parameters is ignored. Batches of equal shape share one compiled program. For data whose
         distribution changes, use Adam, or Adagrad with `forgetting`. A table, with columns of different kinds or
-        missing entries, needs `fit` first, with enough rows to tell kinds, labels and units.
+        missing entries, needs `fit` first, with enough rows to tell kinds, labels and units. Arguments that say what
+        the model consists of cannot change any more; others can, and another `optimizer` starts anew.
 
         Args:
             X: (n, D).

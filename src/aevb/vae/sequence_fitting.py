@@ -15,7 +15,7 @@ from aevb.estimators import name_of
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.sequence_design import STEPS_OF_START, SequenceDesign, sized
 from aevb.fitted.sequences import log_likelihood
-from aevb.fitted.steps import initial_learning_rate
+from aevb.fitted.steps import initial_learning_rate, with_optimizer_state
 from aevb.models import TABLE
 from aevb.programs import keep_programs
 from aevb.settings import Arguments
@@ -28,6 +28,7 @@ from aevb.training.progress import tell
 from aevb.vae.checkpoints import checkpoints_for, notes_of
 from aevb.vae.fitting import Keys
 from aevb.vae.learning import Watch
+from aevb.vae.structure import check_structure
 
 BATCH_SIZES = 16, 64  # smallest and largest
 JUDGED_AT_ONCE, STEPS_JUDGED_AT_ONCE = 16, 16_384  # held-out sequences, and their steps
@@ -224,17 +225,21 @@ def _informative(encoded: Encoded) -> Encoded:
 def learn_more(
     model: FittedModel, arguments: Arguments, encoded: Encoded, optimizer_state: Any
 ) -> tuple[FittedModel, Trained]:
-    """Learn a batch of sequences in one pass; return the model after it, and what happened."""
+    """Learn a batch of sequences in one pass; return the model after it, and what happened.
+
+    Raises:
+        ValueError: The arguments describe another model.
+    """
+    check_structure(arguments, model.arguments)
     history = model.record.history
     rate = arguments.learning_rate or model.record.learning_rate or initial_learning_rate(arguments)
     key = jax.random.fold_in(jax.random.key(model.seed), 1 + len(history))
     design = SequenceDesign(arguments, model.format, model.latent_dim)
     data = TrainingSequences(model.format, _informative(encoded))
     feed = sequence_feed(arguments.replaced(validation_fraction=0), data, Keys.of(0))
-    learner, state = design.start((model.generative, model.recognition), None, rate, key, num_windows(feed))
-    is_same = arguments.optimizer == model.arguments.optimizer  # another one starts anew
-    if is_same and jax.tree.structure(optimizer_state) == jax.tree.structure(state.optimizer_state):
-        state = state._replace(optimizer_state=optimizer_state)
+    start = (model.generative, model.recognition), None, rate, key, num_windows(feed)
+    learner, state = design.start(*start, recognition_steps=0)  # which are for a linear start only
+    state = with_optimizer_state(state, optimizer_state, model.arguments, arguments)
     trained = train_on(learner, state, feed, key=key, max_epochs=1)
     samples = history[-1]["samples"] if history else 0
     rows = [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]

@@ -15,12 +15,13 @@ from aevb.estimators import name_of
 from aevb.fitted import FittedModel, TrainingRecord
 from aevb.fitted.design import Design
 from aevb.fitted.model import seed_of
-from aevb.fitted.steps import initial_learning_rate
+from aevb.fitted.steps import initial_learning_rate, with_optimizer_state
 from aevb.programs import keep_programs
 from aevb.settings import Arguments
 from aevb.training import ADAGRAD_STEP_SIZES, Trained, train
 from aevb.training.budget import AUTO, batch_size_for
 from aevb.vae.fitting import Keys, design_for, format_of
+from aevb.vae.structure import check_structure
 
 
 class Stream:
@@ -71,8 +72,7 @@ def learn_batch(stream: Stream, design: Design, model: FittedModel, X: Any, opti
         learner, state = stream.learner, stream.state._replace(learning_rate=jnp.asarray(rate))
     else:
         learner, state = design.start((model.generative, model.recognition), None, rate, key)
-        if _same_form(optimizer_state, state.optimizer_state):  # not at the start, nor with another optimizer
-            state = state._replace(optimizer_state=optimizer_state)
+        state = with_optimizer_state(state, optimizer_state, model.arguments, design.arguments)
     size, numbers = batch_size_for(num_rows(X), design.arguments.batch_size), np.arange(num_rows(X))
     trained = train(learner, state, model.source(X), numbers, key=key, batch_size=size, max_epochs=1)
     generative, recognition = learner.models(trained.state)
@@ -129,7 +129,12 @@ def first_model(estimator: Any, arguments: Arguments, X: np.ndarray, given: Any 
 
 
 def continued(model: FittedModel, arguments: Arguments) -> tuple[FittedModel, Design]:
-    """Return a model with the present arguments' learning rate, and its design, whose units are not needed again."""
+    """Return a model with the present arguments' learning rate, and its design, whose units are not needed again.
+
+    Raises:
+        ValueError: The arguments describe another model.
+    """
+    check_structure(arguments, model.arguments)
     if arguments.learning_rate is not None:
         model = replace(model, record=replace(model.record, learning_rate=arguments.learning_rate))
     return model, design_for(arguments, model.likelihood, None, model.format, model.latent_dim, model.given)
@@ -138,9 +143,3 @@ def continued(model: FittedModel, arguments: Arguments) -> tuple[FittedModel, De
 def _numbered(trained: Trained, history):
     samples = history[-1]["samples"] if history else 0
     return [{**row, "epoch": len(history) + 1, "samples": samples + row["samples"]} for row in trained.history]
-
-
-def _same_form(one, other):
-    return jax.tree.structure(one) == jax.tree.structure(other) and all(
-        left.shape == right.shape for left, right in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    )
