@@ -89,7 +89,7 @@ def test_numbers_follow_their_conventions(model, data):
     assert metrics["log_likelihood"]["independent_columns"] == metrics["independent_columns"]["value"]
 
 
-def test_log_p_leads_and_the_bound_is_called_looser():
+def test_log_p_leads_and_the_bound_is_said_to_be_lower():
     """As of one series of which q(z|x) is poor: the bound is far below that of independent steps."""
     own = {"value": -0.8, "std_error": float("nan"), "sequences": 1, "method": "particle-filter"}
     own |= {"lower_bound": -8.4, "independent_columns": -4.3}
@@ -98,7 +98,7 @@ def test_log_p_leads_and_the_bound_is_called_looser():
     assert [entry["words"] for entry in entries] == [
         "independent columns and steps, no states", "this model, by particle filter"
     ]  # fmt: skip
-    assert "here -8.400: the looser number" in bound_words({"log_likelihood": own})
+    assert "here -8.400, lower by how far" in bound_words({"log_likelihood": own})
     assert "the estimate is too low" in bound_words({"log_likelihood": own | {"value": -9.0}})
     own |= {"value": -8.5, "std_error_of_sampling": 0.03, "lower_bound_std_error_of_sampling": 0.04}
     assert "equals this estimate within their sampling errors" in bound_words({"log_likelihood": own})

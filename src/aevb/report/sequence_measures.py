@@ -162,4 +162,4 @@ def bound_words(metrics: dict) -> str:
         if own["lower_bound"] - own["value"] > MANY_ERRORS * math.hypot(*errors):
             return f"{bound}, which is above this estimate by more than their sampling errors: the estimate is too low."
         return f"{bound}, which equals this estimate within their sampling errors."
-    return f"{bound}: the looser number, lower by how far q(z|x) is from the posterior."
+    return f"{bound}, lower by how far q(z|x) is from the posterior."
