@@ -383,13 +383,13 @@ STORED = [  # page, sentence, file, the numbers in it
     ),
     (
         "docs/tasks/labels.md",
-        "M1 has {:.0%} of the other rows right after 60 epochs, M2 {:.0%} and M1+M2 {:.0%} (seed 0)",
+        "M1 classifies {:.0%} of the other rows correctly after 60 epochs, M2 {:.0%} and M1+M2 {:.0%} (seed 0)",
         MEASURED,
         lambda r: [r["results"]["tumour_labels"][f"{name}, 60 epochs"] for name in ("m1", "m2", "m1+m2")],
     ),
     (
         "docs/tasks/labels.md",
-        "and 30 epochs, it has {:.0%} of the other rows right",
+        "and 30 epochs, it classifies {:.0%} of the other rows correctly",
         MEASURED,
         lambda r: [r["results"]["digit_labels"]["convolutions, 30 epochs"]],
     ),
