@@ -370,7 +370,7 @@ def test_a_table_is_shown_by_its_columns(table, tmp_path, capsys):
         (["fit", "--config", "no.toml"], "no.toml cannot be read: No such file"),
         (["fit", "--config", "broken.toml"], "broken.toml is not TOML"),
         (["fit", "--config", "unknown.toml"], "unknown.toml: [model] latent_dims: VAE has no such argument"),
-        (["fit", "words.csv"], "words.csv has 2 rows: too few to train on some and hold out others"),
+        (["fit", "words.csv"], "words.csv has too few rows (2) to train on some and hold out others"),
         (["fit", "hole.npy"], "hole.npy: the value at row 1, column 1 is nan"),
         (["sample", "nowhere"], "nowhere is not a run folder"),
         (["data", "get", "mnits"], "Did you mean 'mnist'"),

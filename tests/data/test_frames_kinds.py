@@ -236,6 +236,24 @@ def test_many_numbers_with_frequent_values_have_cells(x, kind):
         assert "% are" in table.summary()[0].reason
 
 
+def test_steps_of_sequences_have_no_quantiles():
+    """A trend goes on beyond all values so far, of which two halves may look like two modes."""
+    frame = pd.DataFrame({"x": np.random.default_rng(0).beta(0.5, 0.5, 3000).round(2) * 9 + 4})
+
+    assert TableFormat.learn(frame).summary()[0].kind == "quantile-gaussian"
+    assert TableFormat.learn(frame, are_steps=True).summary()[0].kind == "gaussian"
+    assert TableFormat.learn(frame, "quantile-gaussian", are_steps=True).summary()[0].kind == "quantile-gaussian"
+
+
+def test_the_few_cells_that_are_no_numbers_are_named():
+    frame = pd.DataFrame(
+        {"x": [*map(str, range(1000, 1100)), *map(str, range(1000, 1010)), "unknown"], "y": np.arange(111) % 7}
+    )
+
+    (column,) = TableFormat.learn(frame).left_out
+    assert "all but unknown look like numbers: empty or change these cells" in column.reason.replace("'", "")
+
+
 @pytest.mark.parametrize("decimals", [0, 1])
 def test_numbers_with_cells_come_back(decimals):
     frame = pd.DataFrame({"x": spiked(decimals=decimals)})

@@ -21,6 +21,7 @@ PAGES = {  # the module that summarizes an experiment, and the page that tells o
     "convolutions": "docs/reproduction.md",
     "imputation": "docs/reproduction.md",
     "ladder": "docs/reproduction.md",
+    "likelihoods": "docs/reproduction.md",
     "miwae": "docs/reproduction.md",
     "synthetic": "docs/reproduction.md",
 }

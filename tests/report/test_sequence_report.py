@@ -131,6 +131,8 @@ def test_a_model_without_held_out_sequences_or_worse_than_none_is_warned_about()
     assert "worse than independent columns and steps" in found[1]
     (only,) = _judge(numbers | {"held_out": False, "log_likelihood": better, "lower_bound": {"sequences": 1}})
     assert "There is one sequence" in only
+    (only,) = _judge(numbers | {"held_out": True, "log_likelihood": better | {"lower_bound": -23.0}})
+    assert only.startswith("q(z|x) is far from the posterior: the bound is 20.1 nats per step below log p(x)")
 
 
 def test_views_show_the_data_in_their_units_and_bands_around_them(model, data):

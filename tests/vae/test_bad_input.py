@@ -291,7 +291,7 @@ UNLEARNABLE = {
 }
 KINDS_OF_COLUMNS = [  # likelihood=
     ({"agee": "gaussian"}, "there is no column 'agee'", "Did you mean 'age'?"),
-    ({"age": "normal"}, "likelihood['age']='normal' is not a kind of column", "'gaussian'"),
+    ({"age": "normal"}, "likelihood['age']='normal' is not a kind of column. Did you mean 'gaussian'?"),
     ({"age": 3}, "likelihood['age']=3 is not a kind of column"),
     ({"sex": "gaussian"}, "column 'sex' cannot be 'gaussian', which needs numbers or dates"),
     ({"age": "count"}, "column 'age' cannot be 'count', which needs whole numbers from 0"),

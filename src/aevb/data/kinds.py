@@ -102,7 +102,7 @@ def choose_likelihood(sample: np.ndarray, low: float, high: float, are_levels: b
     if look_binary(sample * np.float32(scale), are_levels):
         return "bernoulli", "the values in [0, 1] are mostly near 0 and 1, like ink on paper"
     if are_levels:
-        return "sigmoid-gaussian", "the grey levels fill the range between black and white, as in photographs"
+        return "sigmoid-gaussian", "the levels fill the range between dark and bright, as in photographs"
     if are_constant(sample.min(axis=0), sample.max(axis=0)).any():
         return "sigmoid-gaussian", "the values lie in [0, 1], and some columns are constant, like the borders of images"
     return "gaussian", "the values in [0, 1] are mostly far from 0 and 1, like scaled measurements"

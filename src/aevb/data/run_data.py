@@ -205,7 +205,7 @@ def _parts(dataset, settings):
 def _num_test(settings, num_rows):
     num_test = int(settings.test_fraction * num_rows)
     if num_test < 1 or num_rows - num_test < 2:
-        raise ValueError(f"{settings.source} has {num_rows} rows: too few to train on some and hold out others.")
+        raise ValueError(f"{settings.source} has too few rows ({num_rows}) to train on some and hold out others.")
     return num_test
 
 

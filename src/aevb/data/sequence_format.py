@@ -54,7 +54,7 @@ class SequenceFormat:
             # A note that is never played in training is binary too: without these two rows it would be left out.
             rows = np.concatenate([rows, np.zeros((1, rows.shape[1])), np.ones((1, rows.shape[1]))])
         with naming("sequences"):
-            table = TableFormat.learn(rows, likelihood)
+            table = TableFormat.learn(rows, likelihood, are_steps=True)
         unit = None
         if found.times is not None and len(found.times) > len(found.lengths):
             unit = float(np.median(np.concatenate([np.diff(t) for t in np.split(found.times, found.ends)])))

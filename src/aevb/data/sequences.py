@@ -283,6 +283,7 @@ def check_times(found: Sequences, name: str = "sequences") -> None:
             what = "the same time as" if gaps[step - 1] == 0 else "an earlier time than"
             called = number if found.names is None else shown(found.names[number])
             raise ValueError(
-                f"{name}: step {step} of sequence {called} has {what} the step before it (counted from 0). Sort the "
-                "steps by time, and keep one step per time."
+                f"{name}: step {step} of sequence {called} has {what} the step before it (counted from 0). If another "
+                "sequence begins there, say which rows belong to which (lengths=, an index of sequence and time, or "
+                "--sequence COLUMN); otherwise sort the steps by time, and keep one step per time."
             )

@@ -144,6 +144,10 @@ def _in_words(stages):
     return ", ".join(f"k = {k} for {share:.0%} of the time" for k, share in stages.items())
 
 
+def _epochs(stages):
+    return ", ".join(f"{number:,} with {k}" for k, number in stages.items())
+
+
 def measured(layers: int, k: int, profile: str, folder: Path, seed: int) -> dict[str, Any]:
     """Learn a model, as far as it is not in the folder, and measure it."""
     setting, data = SETTINGS[profile], load_data(profile)
@@ -239,5 +243,5 @@ def summary(results: dict[str, Any]) -> str:
     for (layers, k), published in PUBLISHED.items():
         found = results.get(words(layers), {}).get(f"k = {k}")
         value = "" if found is None else f"{found['negative_log_likelihood']:.2f} ± {found['std_error']:.2f}"
-        rows.append([words(layers), k, value, f"{published:.2f}", "" if found is None else found["epochs"]])
+        rows.append([words(layers), k, value, f"{published:.2f}", "" if found is None else _epochs(found["epochs"])])
     return f"-log p(x) in nats of dynamically binarized MNIST.\n\n{markdown_table(rows)}"

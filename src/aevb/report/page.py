@@ -12,6 +12,7 @@ from aevb.data.run_data import RunData
 from aevb.files import written_whole
 from aevb.fitted import FittedModel
 from aevb.fitted.card import LIMITS, data_words, decoder_words, encoder_words, model_facts
+from aevb.models import LIKELIHOODS
 from aevb.report.judgement import own_value, written
 from aevb.report.link import explorer_line
 from aevb.report.measures import UNIT, is_density
@@ -153,7 +154,7 @@ def _facts(model, run_data, metrics) -> dict[str, Any]:
         "num_train": run_data.num_train,
         "num_test": len(run_data.test),
         "held_out": "held-out" if run_data.num_train else "given",
-        "binarization": _TABLE if model.is_table else _BINARIZATIONS[run_data.binarization],
+        "binarization": _read_as(model, run_data),
         "decoder": decoder_words(model),
         "encoder": encoder_words(model),
         "batches": f"batches of {_batch_size(model)} rows",
@@ -163,6 +164,17 @@ def _facts(model, run_data, metrics) -> dict[str, Any]:
         "ranking_title": title,
         "ranking": entries,
     }
+
+
+def _read_as(model, run_data):
+    """Return in words how the data are read."""
+    if model.is_table:
+        return _TABLE
+    if run_data.binarization == "grey" and is_density(model):
+        return "levels between 0 and 1, as real numbers"
+    if run_data.binarization == "grey" and model.likelihood in LIKELIHOODS and LIKELIHOODS[model.likelihood].levels:
+        return "256 levels, each with a probability of its own"
+    return _BINARIZATIONS[run_data.binarization]
 
 
 def _refit(model):

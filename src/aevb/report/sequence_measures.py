@@ -16,6 +16,7 @@ NUM_SAMPLES = 10  # L of the bounds
 LIKELIHOOD_SAMPLES = 500
 MAX_STEPS = 20_000  # of the sequences whose bound is estimated
 LIKELIHOOD_STEPS = 4_000
+FAR = 3.0  # nats per step between log p(x) and its bound
 MANY_ERRORS = 3  # standard errors, beyond which estimates differ
 UNIT = "nats per step"
 SUM, MEAN = "sum of all values / sum of all lengths", "mean of each sequence's value per step"
@@ -122,6 +123,13 @@ def _judge(metrics):
         found.append(
             "No sequence was held out, so these numbers are those of sequences that the model was trained on: they are "
             "too good. Give more sequences, or a larger share of them to hold out (--test-fraction)."
+        )
+    far = like_for_like["value"] - like_for_like["lower_bound"]
+    if far > FAR:
+        found.append(
+            f"q(z|x) is far from the posterior: the bound is {written(far, 1)} nats per step below log p(x). States "
+            "and reconstructions come from q; do not rely on them. Forecasts start from a particle filter where it is "
+            "closer. Train for longer, or with a linear transition."
         )
     if not own >= alone:
         found.append(

@@ -190,9 +190,12 @@ class ColumnFormat:
         else:
             allowed = numbers if self.storage.group in numbers else {self.storage.group}
         if cells.group not in allowed:
+            how = (
+                f", such as by pandas.read_csv(..., parse_dates=[{self.name!r}])" if self.storage.group == DATE else ""
+            )
             raise ValueError(
                 f"X: column {self.name!r} holds {WORDS[cells.group]} ({cells.storage.native}), but the model learned "
-                f"{WORDS[self.storage.group]} ({self.storage.native}). Convert it to that type."
+                f"{WORDS[self.storage.group]} ({self.storage.native}). Convert it to that type{how}."
             )
         if self.storage.group == DATE and (self.storage.zone is None) != (cells.storage.zone is None):
             have, had = (

@@ -1,4 +1,6 @@
-"""Measures of a column's numbers that decide between families."""
+"""Measures of a column's numbers that decide between families, and what text looks like."""
+
+import re
 
 import numpy as np
 from scipy import stats
@@ -14,7 +16,9 @@ NEIGHBOURS = 3  # different values on each side
 MIN_SPIKE = 0.05  # share of the entries
 STANDS_OUT = 3.0  # times as many entries as the values next to it have
 FEW = 0.5  # of the largest count
+MAX_ODD_ONES = 0.05  # share of different values that are not numbers, or not dates, in a column of these
 MAX_SPIKE = 0.3  # share of the most frequent number; beyond, a density says little about the tails
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
 
 
 def sample_values(values: np.ndarray) -> np.ndarray:
@@ -149,3 +153,25 @@ def distance_from_counts(counts: np.ndarray) -> float:
     if is_over_dispersed(counts):
         expected = stats.nbinom.pmf(numbers, mean**2 / (variance - mean), mean / variance)
     return float(np.maximum(shares - expected, 0).sum())
+
+
+def looks_like(texts: list[str]) -> tuple[str, list[str]]:
+    """Return whether all texts, or nearly all, look like "numbers" or like "dates", else "", and those that do not.
+
+    Example:
+        >>> looks_like(["1", "2.5", "-3"]), looks_like(["red", "2"])
+        (('numbers', []), ('', []))
+    """
+    for what, fits in (("numbers", _is_number), ("dates", _DATE.fullmatch)):
+        others = [text for text in texts if not fits(text)]
+        if len(others) <= MAX_ODD_ONES * len(texts):
+            return what, others
+    return "", []
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -87,7 +87,9 @@ class TableFormat:
     modeled: tuple[str, ...] = ()
 
     @classmethod
-    def learn(cls, frame: Any, likelihood: Any = AUTO, missing: str = "ignored") -> "TableFormat":
+    def learn(
+        cls, frame: Any, likelihood: Any = AUTO, missing: str = "ignored", *, are_steps: bool = False
+    ) -> "TableFormat":
         """Return the format of a table.
 
         Args:
@@ -95,6 +97,7 @@ class TableFormat:
             likelihood: "auto", one kind for all columns, or kinds by the names of columns; see
                 :data:`~aevb.data.frames.KINDS`. Columns without a kind get the one that suits their values.
             missing: "ignored", or "modeled" to learn which entries are missing too.
+            are_steps: Whether the rows are steps of sequences, see :func:`aevb.data.frames.kinds.decide`.
 
         Raises:
             ValueError: The table cannot be learned; the message names the column, what is wrong and what to do.
@@ -112,7 +115,8 @@ class TableFormat:
                 left_out.append(LeftOut(name, AS_ASKED, share, place))
                 continue
             facts = facts_of(read_cells(column, name))
-            decision = decide(facts, requested[name], is_for_all=not isinstance(likelihood, Mapping))
+            is_for_all = not isinstance(likelihood, Mapping)
+            decision = decide(facts, requested[name], is_for_all=is_for_all, are_steps=are_steps)
             if decision.kind == DROP:
                 left_out.append(LeftOut(name, decision.reason, float(facts.cells.missing.mean()), place))
             else:

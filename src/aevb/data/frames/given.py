@@ -81,8 +81,8 @@ def _candidates(column: ColumnFormat, value):
     if not low < high:
         first, last = (_shown_end(column, place) for place in (0, 1))
         raise ValueError(
-            f"given: column {column.name!r}: the range {shown(value)} is empty. Give (low, high) with low < high; in "
-            f"training it was from {first} to {last}."
+            f"given: column {column.name!r}: nothing lies in the range {shown(value)}. Give (low, high) with low < "
+            f"high; in training it was from {first} to {last}, which None stands for."
         )
     if column.column.family in COUNTS and high - low < MAX_COUNTS:
         counts = np.arange(low, high + 1)

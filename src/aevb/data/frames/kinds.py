@@ -33,7 +33,6 @@ MAX_COUNT = 2**24  # the whole numbers up to this one are exact in float32
 MAX_LOG_WHOLE = 10**12  # whole numbers up to this one survive the logarithm in float64
 _YEARS = (1500, 2200)
 _PERCENTAGE = re.compile(r"%|pct|percent", re.IGNORECASE)
-_DATE = re.compile(r"\d{4}-\d\d?-\d\d?([ T].*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|uuid|guid|index|key|rownames?|row)$|[a-z]I[dD]$|^unnamed: 0$|^$", re.IGNORECASE)
 
 
@@ -74,13 +73,15 @@ def facts_of(cells: Cells) -> Facts:
     return Facts(cells, observed, levels, np.array([found.get(level, 0) for level in levels], int))
 
 
-def decide(facts: Facts, requested: str = AUTO, is_for_all: bool = False) -> Decision:
+def decide(facts: Facts, requested: str = AUTO, is_for_all: bool = False, are_steps: bool = False) -> Decision:
     """Return the kind of a column.
 
     Args:
         facts: Of the column.
         requested: The kind that the user asks for, or "auto".
         is_for_all: Whether the user asks for one kind for all columns, some of which hold nothing to learn.
+        are_steps: Whether the entries are steps of sequences. What they have in common says little about the next one,
+            which may lie beyond all others, as in a trend: quantiles, which describe the shape of all, are not used.
 
     Raises:
         ValueError: The column cannot be of the kind asked for.
@@ -99,7 +100,10 @@ def decide(facts: Facts, requested: str = AUTO, is_for_all: bool = False) -> Dec
     if facts.cells.storage.categories:
         return _labels(facts)
     rules = {BOOLEAN: _boolean, TEXT: _labels, NUMBER: _numbers, DATE: _dates, DURATION: _dates}
-    return rules[facts.cells.group](facts)
+    found = rules[facts.cells.group](facts)
+    if are_steps and found.kind == "quantile-gaussian":
+        return _density(facts, found.reason.split(",")[0])
+    return found
 
 
 def nothing_to_learn(facts) -> str | None:
@@ -141,18 +145,13 @@ def _labels(facts):
 
 
 def _hint(facts):
-    """Say that text looks like numbers or dates, if it does."""
-    some = [str(level) for level in facts.levels[:100]]
-    what = "numbers" if all(map(_is_number, some)) else "dates" if all(map(_DATE.fullmatch, some)) else ""
-    return f"; they look like {what}: convert them to use them as such" if what else ""
-
-
-def _is_number(text):
-    try:
-        float(text)
-    except (TypeError, ValueError):
-        return False
-    return True
+    """Say that text looks like numbers or dates, if all or nearly all of it does."""
+    what, others = evidence.looks_like([str(level) for level in facts.levels])
+    if not what:
+        return ""
+    if not others:
+        return f"; they look like {what}: convert them to use them as such"
+    return f"; all but {_some(others)} look like {what}: empty or change these cells to use the others as such"
 
 
 def _numbers(facts):

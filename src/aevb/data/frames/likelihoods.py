@@ -26,6 +26,13 @@ KINDS = {
     DROP: "leave the column out",
 }
 ALIASES = {"bernoulli": "binary"}
+MEANT = {  # by other words that users may write
+    **dict.fromkeys(("normal", "real", "numeric", "number", "float"), "gaussian"),
+    **dict.fromkeys(("int", "integer", "whole"), "count"),
+    **dict.fromkeys(("category", "label", "text", "string"), "categorical"),
+    **dict.fromkeys(("bool", "boolean"), "binary"),
+    **dict.fromkeys(("datetime", "time"), "date"),
+}
 
 
 def requested_kinds(likelihood: Any, columns: Sequence[str]) -> dict[str, str]:
@@ -57,7 +64,8 @@ def read_kind(given: Any, argument: str) -> str:
     """Return the kind that a user means; refuse one that is not known, in a message about this argument."""
     known = [AUTO, *KINDS, *ALIASES]
     if not isinstance(given, str) or given not in known:
-        hint = did_you_mean(str(given).lower(), known)
+        word = str(given).lower()
+        hint = f" Did you mean {MEANT[word]!r}?" if word in MEANT else did_you_mean(word, known)
         raise ValueError(
             f"{argument}={shown(given)} is not a kind of column.{hint} Choose one of {', '.join(map(repr, known))}."
         )
