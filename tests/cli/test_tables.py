@@ -252,7 +252,7 @@ def test_kinds_by_column_are_for_tables(capsys):
         (["sample", "--given", "sex=X"], "column 'sex' has no value 'X'; its values are 'F', 'M'"),
         (["sample", "--given", "age=old"], "--given age=old: the column holds numbers"),
         (["sample", "--given", "joined=soon"], "the column holds dates. Give one, or a range such as joined=2024"),
-        (["sample", "--given", "age=40:30"], "the range (40.0, 30.0) is empty"),
+        (["sample", "--given", "age=40:30"], "nothing lies in the range (40.0, 30.0)"),
         (["sample", "--given", "size=3"], "there is no column 'size'"),
         (["sample", "--output", "x.npy"], "its name must end in .csv, .parquet"),
         (["encode", "digits"], "digits: this run learned a table, so it needs a .csv"),
