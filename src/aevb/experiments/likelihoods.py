@@ -82,7 +82,7 @@ def reproduce_likelihoods(
     check_parameter("seed", seed, kind=int, low=0)
     note, setting = getattr(watch, "note", lambda text: None), SETTINGS[profile]
     file = ResultFile(folder / "likelihoods.json", about(setting, seed))
-    rows = [(layers, k) for k in setting.ks for layers in LAYERS]  # the longest measurements are not left for the end
+    rows = [(layers, k) for k in setting.ks for layers in LAYERS]  # the cheapest first
     measures = {key_of(*row): partial(measured, *row, profile, folder, seed) for row in rows}
     for (name, k), found in file.add_all(measures, processes):
         note(f"{name}, {k}: {found['negative_log_likelihood']:.2f} ± {found['std_error']:.2f} nats")
